@@ -1,0 +1,1 @@
+"""The service: REST API, database, files, accounts, events. Never imports jax, flax, reverb or tensorflow."""

@@ -1,0 +1,228 @@
+"""What the REST API takes and gives, as pydantic models: the one source of the OpenAPI description.
+
+The browser application's types are generated from it (`frontend/src/api/types.ts`). Times are UTC ISO 8601,
+lengths µm, durations seconds. Ids are opaque strings that cannot be guessed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Method(StrEnum):
+    """How a job places. auto = learning and search together."""
+
+    AUTO = "auto"
+    RL = "rl"
+    SEARCH = "search"
+    ANALYTIC = "analytic"
+    ANNEAL = "anneal"
+
+
+class DesignState(StrEnum):
+    PARSING = "parsing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class JobState(StrEnum):
+    """queued → running → finishing → done; or failed, cancelled (which keep the best placement found)."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHING = "finishing"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+class Schema(BaseModel):
+    model_config = ConfigDict(from_attributes=True, extra="forbid")
+
+
+class Costs(Schema):
+    """The proxy cost and its parts, as the exact evaluator gives them."""
+
+    wirelength: float = Field(description="Sum of weight x HPWL over all nets, µm")
+    wirelength_cost: float
+    density_cost: float
+    congestion_cost: float
+    proxy_cost: float = Field(description="1 x wirelength + 0.5 x density + 0.5 x congestion")
+
+
+class Counts(Schema):
+    hard_macros: int
+    soft_macros: int
+    ports: int
+    cells: int
+    pins: int
+    nets: int
+    drivers_without_sinks: int
+    fixed: int
+
+
+class CanvasRead(Schema):
+    width_um: float
+    height_um: float
+    columns: int
+    rows: int
+    hor_routes_per_um: float
+    ver_routes_per_um: float
+    hor_macro_routes_per_um: float
+    ver_macro_routes_per_um: float
+    smoothing: int
+    utilisation: float = Field(description="Area of hard macros over the canvas less blockages, 0–1")
+
+
+class DesignFile(Schema):
+    name: str = Field(description="Name the client gave, for display only")
+    bytes: int
+
+
+class DesignRead(Schema):
+    id: str
+    name: str
+    state: DesignState
+    error: str | None = Field(None, description="Why the files could not be used: file, line, thing")
+    created_at: datetime
+    files: list[DesignFile]
+    counts: Counts | None = None
+    canvas: CanvasRead | None = None
+    derived: dict[str, str] = Field(default_factory=dict, description="Values no file gave, and the rule for each")
+    warnings: list[str] = Field(default_factory=list)
+    start_costs: Costs | None = Field(None, description="Costs of the start as uploaded")
+    start_problems: list[str] = Field(default_factory=list, description="What makes the uploaded start illegal")
+
+
+class DesignPage(Schema):
+    items: list[DesignRead]
+    next_cursor: str | None = None
+
+
+class LayoutRead(Schema):
+    """Geometry of a design: columns of equal length, one entry a node with a place (macros and ports)."""
+
+    canvas: CanvasRead
+    name: list[str]
+    kind: list[int] = Field(description="0 hard macro, 1 soft macro, 2 port, 3 cell")
+    width_um: list[float]
+    height_um: list[float]
+    x_um: list[float] = Field(description="Centre, start placement")
+    y_um: list[float]
+    orientation: list[str]
+    fixed: list[bool]
+    blockages_um: list[tuple[float, float, float, float]]
+
+
+class JobCreate(Schema):
+    design_id: str
+    method: Method = Method.AUTO
+    seconds: float = Field(60, ge=0, le=7 * 86400, description="Time budget of the whole run")
+    seed: int = Field(0, ge=0, lt=2**31)
+    workers: int = Field(2, ge=1, le=64, description="Processes that search or act")
+    name: str | None = Field(None, max_length=200)
+
+
+class JobRead(Schema):
+    id: str
+    design_id: str
+    design_name: str
+    name: str | None
+    method: Method
+    seconds: float
+    seed: int
+    workers: int
+    state: JobState
+    stage: str | None = Field(None, description="What the run is doing now, in words")
+    cause: str | None = Field(None, description="Why it failed or was cancelled")
+    progress: float = Field(ge=0, le=1)
+    eta_s: float | None
+    attempt: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    start_costs: Costs | None = Field(None, description="Costs of the legalised start")
+    best_costs: Costs | None = Field(None, description="Costs of the best legal placement so far")
+    best_placement_id: str | None = None
+
+
+class JobPage(Schema):
+    items: list[JobRead]
+    next_cursor: str | None = None
+
+
+class EventKind(StrEnum):
+    """Kinds of event on the stream: the SSE `event:` field."""
+
+    STATE = "state"  # data: {"state": …, "stage": …, "cause": …}
+    PROGRESS = "progress"  # data: {"progress": …, "eta_s": …, "stage": …, "best_proxy_cost": …}; not stored, no id
+    PLACEMENT = "placement"  # data: PlacementRead: a new entry of the leaderboard
+    METRICS = "metrics"  # data: {"points": [MetricPoint…]}; not stored, no id
+    LOG = "log"  # data: {"level": "info"|"warning"|"error", "message": …, "role": …}
+
+
+class EventRead(Schema):
+    """One stored event. On the stream: `id: <id>`, `event: <kind>`, `data: <this, as JSON>`."""
+
+    id: int
+    kind: EventKind
+    at: datetime
+    data: dict[str, Any]
+
+
+class MetricPoint(Schema):
+    """Values of one moment. Known names: best_proxy_cost, best_wirelength_cost, best_density_cost,
+    best_congestion_cost (cost curve); episodes_per_s, steps_per_s, learner_steps_per_s, policy_lag, policy_version,
+    loss, episode_cost_mean (learning); search_trials_per_s."""
+
+    time_s: float = Field(description="Seconds since the run started")
+    values: dict[str, float]
+
+
+class MetricsRead(Schema):
+    points: list[MetricPoint]
+
+
+class PlacementRead(Schema):
+    id: str
+    job_id: str
+    rank: int = Field(description="1 = best of its job")
+    costs: Costs
+    legal: bool
+    problems: list[str] = Field(default_factory=list)
+    provenance: dict[str, Any] = Field(description="start, policy_version, search stages with gains, seed, seconds")
+    created_at: datetime
+    formats: list[Literal["plc", "pb", "svg", "png", "json"]]
+
+
+class PlacementPage(Schema):
+    items: list[PlacementRead]
+    next_cursor: str | None = None
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457): the body of every error."""
+
+    type: str = Field("about:blank", examples=["/docs/problems/design-not-found"])
+    title: str
+    status: int
+    detail: str
+    instance: str | None = None
+    errors: list[dict[str, Any]] | None = Field(None, description="One entry a wrong field")
+
+
+class Health(Schema):
+    status: Literal["ok", "degraded"]
+    version: str
+    database: Literal["ok", "down"]
+    worker: Literal["ok", "down", "unknown"] = Field(description="Whether a worker has been heard of lately")
+    queued_jobs: int
+    oldest_queued_s: float | None

@@ -1,0 +1,1 @@
+"""Who does the work: `agents/` (pure maths), `menger/` (the roles), `run.py` (one job), `tasks.py`, `cli/`."""
