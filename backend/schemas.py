@@ -108,7 +108,10 @@ class DesignPage(Schema):
 
 
 class LayoutRead(Schema):
-    """Geometry of a design: columns of equal length, one entry a node with a place (macros and ports)."""
+    """Geometry of a design: columns of equal length, one entry a node with a place (macros and ports).
+
+    A placement's file in the format `json` has the same form, with that placement's positions.
+    """
 
     canvas: CanvasRead
     name: list[str]
@@ -120,6 +123,11 @@ class LayoutRead(Schema):
     orientation: list[str]
     fixed: list[bool]
     blockages_um: list[tuple[float, float, float, float]]
+    nets: list[list[int]] = Field(
+        default_factory=list,
+        description="A sample of the nets to draw (at most 2,000, evenly over the file): indices into the columns above, "
+        "driver first, cells left out",
+    )
 
 
 class JobCreate(Schema):
