@@ -1,0 +1,47 @@
+"""`placewright check NETLIST --plc RESULT`: judges a written placement file on its own, from nothing but files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from workers.cli.options import NETLIST_HELP, json_option, load, netlist_argument, show
+
+
+@click.command(
+    help=f"Judge a written placement file: legal or not, and why. Exit code 0 legal, 1 illegal.\n\n{NETLIST_HELP}"
+)
+@netlist_argument
+@click.option(
+    "--plc",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The written placement to judge.",
+)
+@click.option(
+    "--start",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The .plc placed from: fixed nodes must be where it has them.",
+)
+@json_option
+def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, as_json: bool) -> None:
+    from placement.cost import evaluate as exact_cost
+    from placement.legal import check as check_legality
+
+    design = load(netlist, plc)
+    result = design.start
+    if start is not None:
+        design = replace(design, start=load(netlist, start).start)
+    legality = check_legality(design, result)
+    report = {
+        "legal": legality.legal,
+        "overlaps": len(legality.overlaps),
+        "outside": len(legality.outside),
+        "problems": legality.problems(),
+        **exact_cost(design, result).as_dict(),
+    }
+    show(report, as_json=as_json, title=f"{plc.name}: {'legal' if legality.legal else 'ILLEGAL'}")
+    if not legality.legal:
+        raise SystemExit(1)

@@ -1,0 +1,59 @@
+"""What several commands share: how a netlist is named, how a report is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from netlists.load import load_design
+from netlists.model import Design
+
+NETLIST_HELP = "NETLIST is a netlist.pb.txt (.gz too), one of several parts of it, or a folder holding them."
+
+netlist_argument = click.argument("netlist", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+plc_option = click.option(
+    "--plc", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Placement to take (.plc, .gz too)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+def load(netlist: tuple[Path, ...], plc: Path | None, *, require_hard_macros: bool = True) -> Design:
+    """The design that a command's arguments name. Raises InputError."""
+    return load_design(list(netlist), plc, require_hard_macros=require_hard_macros)
+
+
+def design_report(design: Design) -> dict[str, Any]:
+    """Counts as every report shows them, plus what was derived and what the user should know."""
+    counts = design.netlist.counts()
+    report: dict[str, Any] = {name: counts[name] for name in ("hard_macros", "soft_macros", "ports", "cells", "nets")}
+    if design.derived:
+        report["derived"] = dict(design.derived)
+    if design.warnings:
+        report["warnings"] = list(design.warnings)
+    return report
+
+
+def show(report: Mapping[str, Any], *, as_json: bool, title: str) -> None:
+    """Print a report as one JSON object, or as a table for people."""
+    if as_json:
+        click.echo(json.dumps(report))
+        return
+    console = Console(highlight=False)
+    table = Table(title=title, show_header=False, title_justify="left")
+    for name, value in report.items():
+        if isinstance(value, Mapping):
+            value = "\n".join(f"{key}: {item}" for key, item in value.items())
+        elif isinstance(value, list):
+            value = "\n".join(str(item) for item in value) or "none"
+        elif isinstance(value, float):
+            value = f"{value:.6g}"
+        table.add_row(name.replace("_", " "), str(value))
+    console.print(table)
+
+
