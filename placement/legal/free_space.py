@@ -1,0 +1,135 @@
+"""Free space as the set of all maximal empty rectangles: where can a box still go?
+
+In: rectangles (llx, lly, urx, ury) in µm. The set starts as the canvas; `occupy` takes a box out of it. Because the set
+holds *every* maximal empty rectangle, a box fits somewhere exactly if it fits into one of them, and the legal centre
+nearest to a wish is the nearest over the rectangles. Packer, legaliser and environment all build on these kernels.
+Pure functions on arrays. The rectangle set is Jylänki's "maximal rectangles" (A Thousand Ways to Pack the Bin, 2010).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from netlists.model import FloatArray
+
+# µm; a tenth of the judge's tolerance, so that sums of widths that should fit exactly are not refused over the last bit.
+FIT_UM = 1e-10
+
+BOTTOM_LEFT, LEFT_BOTTOM, SHORT_SIDE, LEAST_AREA = 0, 1, 2, 3  # rules of `choose_corner`
+
+
+@njit(cache=True)
+def _contains(a: FloatArray, b: FloatArray) -> bool:
+    return a[0] <= b[0] and a[1] <= b[1] and a[2] >= b[2] and a[3] >= b[3]
+
+
+@njit(cache=True)
+def occupy(free: FloatArray, count: int, llx: float, lly: float, urx: float, ury: float) -> tuple[FloatArray, int]:
+    """Take a box out of the free space. free (F, 4), of which the first `count` are in use.
+
+    Returns the array (a larger copy if it was full) and the new count. O(count + pieces * count). A box without area
+    takes nothing.
+    """
+    if urx - llx <= FIT_UM or ury - lly <= FIT_UM:
+        return free, count
+    pieces = np.empty((16, 4))
+    piece_count = 0
+    kept = 0
+    for i in range(count):
+        r0, r1, r2, r3 = free[i, 0], free[i, 1], free[i, 2], free[i, 3]
+        if llx >= r2 - FIT_UM or urx <= r0 + FIT_UM or lly >= r3 - FIT_UM or ury <= r1 + FIT_UM:
+            if kept != i:
+                free[kept, 0], free[kept, 1], free[kept, 2], free[kept, 3] = r0, r1, r2, r3
+            kept += 1
+            continue
+        if piece_count + 4 > len(pieces):
+            larger = np.empty((2 * len(pieces), 4))
+            larger[:piece_count] = pieces[:piece_count]
+            pieces = larger
+        if llx > r0 + FIT_UM:
+            pieces[piece_count] = (r0, r1, llx, r3)
+            piece_count += 1
+        if urx < r2 - FIT_UM:
+            pieces[piece_count] = (urx, r1, r2, r3)
+            piece_count += 1
+        if lly > r1 + FIT_UM:
+            pieces[piece_count] = (r0, r1, r2, lly)
+            piece_count += 1
+        if ury < r3 - FIT_UM:
+            pieces[piece_count] = (r0, ury, r2, r3)
+            piece_count += 1
+    if kept + piece_count > len(free):
+        grown = np.empty((2 * (kept + piece_count), 4))
+        grown[:kept] = free[:kept]
+        free = grown
+    # A kept rectangle never lies in a piece (it would have lain in the rectangle cut), so only pieces are pruned.
+    count = kept
+    for p in range(piece_count):
+        redundant = False
+        for i in range(kept):
+            if _contains(free[i], pieces[p]):
+                redundant = True
+                break
+        if not redundant:
+            for q in range(piece_count):
+                if q != p and _contains(pieces[q], pieces[p]) and (q < p or not _contains(pieces[p], pieces[q])):
+                    redundant = True
+                    break
+        if not redundant:
+            free[count] = pieces[p]
+            count += 1
+    return free, count
+
+
+@njit(cache=True)
+def free_space(canvas: FloatArray, obstacles: FloatArray) -> tuple[FloatArray, int]:
+    """All maximal empty rectangles of `canvas` (4,) less `obstacles` (O, 4)."""
+    free = np.empty((64, 4))
+    free[0] = canvas
+    count = 1
+    for o in range(len(obstacles)):
+        free, count = occupy(free, count, obstacles[o, 0], obstacles[o, 1], obstacles[o, 2], obstacles[o, 3])
+    return free, count
+
+
+@njit(cache=True)
+def choose_corner(free: FloatArray, count: int, width: float, height: float, rule: int) -> int:
+    """The free rectangle into whose lower left corner the box should go by `rule`; -1 if it fits nowhere."""
+    best = -1
+    best_first, best_second = np.inf, np.inf
+    for i in range(count):
+        room_x, room_y = free[i, 2] - free[i, 0] - width, free[i, 3] - free[i, 1] - height
+        if room_x < -FIT_UM or room_y < -FIT_UM:
+            continue
+        if rule == BOTTOM_LEFT:
+            first, second = free[i, 1] + height, free[i, 0]
+        elif rule == LEFT_BOTTOM:
+            first, second = free[i, 0] + width, free[i, 1]
+        elif rule == SHORT_SIDE:
+            first, second = min(room_x, room_y), max(room_x, room_y)
+        else:
+            first = (free[i, 2] - free[i, 0]) * (free[i, 3] - free[i, 1])
+            second = min(room_x, room_y)
+        if first < best_first or (first == best_first and second < best_second):
+            best, best_first, best_second = i, first, second
+    return best
+
+
+@njit(cache=True)
+def nearest_centre(
+    free: FloatArray, count: int, width: float, height: float, x: float, y: float
+) -> tuple[float, float, float]:
+    """The legal centre nearest to (x, y): its x, y and squared distance (inf: the box fits nowhere)."""
+    best_x, best_y, best = x, y, np.inf
+    for i in range(count):
+        room_x, room_y = free[i, 2] - free[i, 0] - width, free[i, 3] - free[i, 1] - height
+        if room_x < -FIT_UM or room_y < -FIT_UM:
+            continue
+        low_x, low_y = free[i, 0] + width / 2, free[i, 1] + height / 2
+        cx = min(max(x, low_x), low_x + max(room_x, 0.0))
+        cy = min(max(y, low_y), low_y + max(room_y, 0.0))
+        distance = (cx - x) ** 2 + (cy - y) ** 2
+        if distance < best:
+            best_x, best_y, best = cx, cy, distance
+    return best_x, best_y, best
