@@ -1,0 +1,1 @@
+"""Designs: uploads streamed to disk, and what a worker found in them."""

@@ -1,0 +1,86 @@
+"""What the job store hands out: frozen records, detached from any database session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from backend.schemas import JobState
+
+
+class UnknownJobError(LookupError):
+    """No job has this id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """What a run must know of its job."""
+
+    id: str
+    design_id: str
+    design_name: str
+    design_folder: Path  # designs/<id>
+    design_files: tuple[Path, ...]  # the uploaded files, under our names
+    folder: Path  # jobs/<id>, made by the first run
+    method: str
+    seconds: float
+    seed: int
+    workers: int
+    state: JobState
+    attempt: int  # 1 = first start
+    attempts_left: bool
+    started_at: datetime | None
+    elapsed_s: float  # since the first start, by the database's clock; 0 before
+    cancel_requested: bool
+    owner: str | None
+    host: str | None
+    pgid: int | None
+    start_costs: dict[str, float] | None
+    best_costs: dict[str, float] | None
+    best_placement_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heartbeat:
+    """What a run learns each time it reports."""
+
+    cancel_requested: bool
+    lost: bool  # the lease belongs to another, or the job is over: stop, and write nothing more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    id: int
+    cost: float
+    layout: bytes  # placement.layout.pack_layout
+    origin: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacementRecord:
+    id: str
+    job_id: str
+    rank: int  # 1 = best of its job
+    folder: Path
+    costs: dict[str, float]
+    legal: bool
+    problems: list[str]
+    provenance: dict[str, Any]
+    formats: list[str]
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleRecord:
+    id: str
+    role: str
+    cell: int
+    index: int
+    address: str | None
+    pid: int
+    host: str
+    state: str
+    stats: dict[str, Any]
+    heartbeat_age_s: float
