@@ -29,6 +29,9 @@ class JobRecord:
     seed: int
     workers: int
     state: JobState
+    stage: str | None  # what the run does now, in words
+    cause: str | None  # why it failed or was cancelled
+    progress: float  # 0–1
     attempt: int  # 1 = first start
     attempts_left: bool
     started_at: datetime | None

@@ -89,6 +89,9 @@ class JobStore:
                 seed=job.seed,
                 workers=job.workers,
                 state=JobState(job.state),
+                stage=job.stage,
+                cause=job.cause,
+                progress=job.progress,
                 attempt=job.attempt,
                 attempts_left=job.attempt < self.attempt_limit,
                 started_at=job.started_at,
@@ -177,6 +180,16 @@ class JobStore:
             return Heartbeat(cancel_requested=job.cancel_requested_at is not None, lost=False)
 
         return self.database.write(work)
+
+    def request_cancel(self, job_id: str) -> None:
+        """Ask the run to stop; it keeps its best placement. Heard at its next heartbeat."""
+
+        def work(session: Session) -> None:
+            job = self._lock(session, job_id)
+            if job is not None and not JobState(job.state).is_final:
+                job.cancel_requested_at = job.cancel_requested_at or self.database.now(session)
+
+        self.database.write(work)
 
     def set_start_costs(self, job_id: str, costs: Mapping[str, float]) -> None:
         """Record the costs of the legalised start."""
@@ -285,6 +298,11 @@ class JobStore:
         for pushed_out in self.database.write(work):
             shutil.rmtree(self.data / pushed_out, ignore_errors=True)
         return placement_id
+
+    def set_formats(self, placement_id: str, formats: Sequence[str]) -> None:
+        """Say in which formats a leaderboard entry can be downloaded."""
+        query = sa.update(PlacementRow).where(PlacementRow.id == placement_id).values(formats=list(formats))
+        self.database.write(lambda session: session.execute(query))
 
     def placements(self, job_id: str) -> list[PlacementRecord]:
         """The job's leaderboard, best first."""

@@ -1,0 +1,124 @@
+"""`placewright place NETLIST`: one job on this machine, without a service, through the very run that the service starts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from netlists.errors import InputError, PlacewrightError
+from workers.cli.options import NETLIST_HELP, design_report, json_option, load, netlist_argument, plc_option, show
+
+METHODS = ("auto", "rl", "search", "analytic", "anneal")
+POLL_S = 0.2
+
+
+@click.command(help=f"Place the macros of a netlist and write the result.\n\n{NETLIST_HELP}")
+@netlist_argument
+@plc_option
+@click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True)
+@click.option("--seconds", type=click.FloatRange(min=0), default=60, show_default=True, help="Budget of the whole run.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("placewright-out"), show_default=True
+)
+@json_option
+def place(
+    netlist: tuple[Path, ...],
+    plc: Path | None,
+    method: str,
+    seconds: float,
+    seed: int,
+    workers: int,
+    out: Path,
+    as_json: bool,
+) -> None:
+    from backend.jobs.private import create_private_job
+    from netlists.circuit_training.plc import read_plc
+    from netlists.load import input_files
+    from placement.cost import evaluate
+    from placement.legal import check, check_feasible
+
+    design = load(netlist, plc)  # bad input is told at once, before anything is written
+    check_feasible(design)
+    out.mkdir(parents=True, exist_ok=True)
+    private = out / ".run"
+    if private.exists():
+        shutil.rmtree(private)
+    job = create_private_job(
+        private,
+        input_files(list(netlist), plc),
+        name=design.name,
+        method=method,
+        seconds=seconds,
+        seed=seed,
+        workers=workers,
+    )
+    begin_s = time.monotonic()
+    log = private / "run.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "workers.run", "--job", job.job_id],
+            env=dict(job.environment()),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            _watch(job, process, quiet=as_json)
+        except KeyboardInterrupt:
+            click.echo("stopping; the best placement so far is kept", err=True)
+            job.store.request_cancel(job.job_id)
+            process.wait()
+    record = job.store.job(job.job_id)
+    if record.state == "failed":
+        raise InputError(record.cause or "the run failed")
+    placements = job.store.placements(job.job_id)
+    if not placements:
+        raise PlacewrightError(f"the run ended ({record.state}) before it had a placement; its log: {log}")
+    best = placements[0]
+    files = [Path(shutil.copy2(path, out / path.name)) for path in sorted(best.folder.iterdir())]
+    result = read_plc(out / "placement.plc", design.netlist).placement
+    legality = check(design, result)
+    report: dict[str, Any] = {
+        **evaluate(design, result).as_dict(),
+        **design_report(design),
+        "overlaps": len(legality.overlaps),
+        "outside": len(legality.outside),
+        "legal": legality.legal,
+        "start_proxy_cost": record.start_costs["proxy_cost"] if record.start_costs else None,
+        "method": method,
+        "seconds": round(time.monotonic() - begin_s, 2),
+        "state": str(record.state),
+        "provenance": best.provenance,
+        "files": [str(path) for path in files],
+    }
+    job.store.close()
+    shutil.rmtree(private, ignore_errors=True)
+    show(report, as_json=as_json, title=f"{design.name}: placed")
+    if record.state != "done":
+        raise SystemExit(1)
+
+
+def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:
+    """Show progress until the run process ends."""
+    columns = (TextColumn("{task.fields[stage]:<12}"), BarColumn(), TimeRemainingColumn(), TextColumn("{task.fields[cost]}"))
+    with Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet) as bar:
+        task = bar.add_task("job", total=1.0, stage="starting", cost="")
+        while process.poll() is None:
+            try:
+                process.wait(timeout=POLL_S)
+            except subprocess.TimeoutExpired:
+                pass
+            state = job.store.job(job.job_id)
+            start, best = state.start_costs, state.best_costs
+            cost = f"proxy cost {start['proxy_cost']:.4f} → {best['proxy_cost']:.4f}" if start and best else ""
+            bar.update(task, completed=state.progress, stage=state.stage or str(state.state), cost=cost)

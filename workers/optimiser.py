@@ -1,0 +1,145 @@
+"""The optimiser role: takes a legal start, betters it with the exact search, hands every improvement to the run.
+
+`placewright role optimiser --job ID --index I` (workers/cli/role.py) calls `run_optimiser`. What to start from is decided by `next_start`:
+the legalised upload first, then in turn the best episode that actors found and the best placement so far.
+Improvements go to the database as candidates of kind "improved"; the run checks, writes and ranks them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.jobs.store import JobStore
+from netlists.model import Design, Placement
+from placement.cost import CostReport, evaluate
+from placement.layout import pack_layout, unpack_layout
+from placement.legal import check, legalise
+from placement.search import SearchResult, anneal, improve
+
+log = logging.getLogger(__name__)
+
+FIRST_SHARE = {"auto": 0.6, "rl": 0.15}  # of the time, for the upload's own start; other methods spend all on it
+ROUND_SHARE = 0.125  # of the time, for each later start
+MIN_ROUND_S = 2.0
+MIN_REPORT_INTERVAL_S = 0.5  # an improvement waits this long for a better one before it is sent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where a round of search begins, and the words for it in the result's provenance."""
+
+    placement: Placement
+    lineage: str  # results of one lineage replace each other in the leaderboard
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class Optimiser:
+    """One process's loop over rounds. `report(placement, cost, start, result)` gets improvements only."""
+
+    design: Design
+    method: str
+    index: int
+    seed: int
+    seconds: float
+    take_episode: Callable[[], Start | None]
+    take_best: Callable[[], Start | None]
+    report: Callable[[Placement, CostReport, Start, Mapping[str, Any]], None]
+    should_stop: Callable[[], bool]
+
+    def run(self, first: Start) -> None:
+        """Round after round until the time is up. Never returns something worse than it was given."""
+        end_s = time.monotonic() + self.seconds
+        share = FIRST_SHARE.get(self.method, 1.0)
+        self._round(first, min(self.seconds * share, self.seconds), 0)
+        number = 0
+        while not self.should_stop() and end_s - time.monotonic() > MIN_ROUND_S:
+            number += 1
+            start = self.take_episode() if self.method in FIRST_SHARE else None
+            start = start or self.take_best()
+            if start is None:
+                return
+            left_s = end_s - time.monotonic()
+            self._round(start, min(left_s, max(MIN_ROUND_S, self.seconds * ROUND_SHARE)), number)
+
+    def _round(self, start: Start, seconds: float, number: int) -> None:
+        search = anneal if self.method == "anneal" else improve
+        pending: list[tuple[Placement, CostReport]] = []
+        sent_s = time.monotonic()
+        best = evaluate(self.design, start.placement).proxy_cost
+
+        def on_better(placement: Placement, cost: CostReport) -> None:
+            nonlocal sent_s
+            pending[:] = [(placement, cost)]
+            if time.monotonic() - sent_s >= MIN_REPORT_INTERVAL_S:
+                self.report(placement, cost, start, {"stages": [], "running": True})
+                pending.clear()
+                sent_s = time.monotonic()
+
+        result: SearchResult = search(
+            self.design,
+            start.placement,
+            seconds=seconds,
+            seed=self.seed + 1009 * self.index + 100_003 * number,
+            should_stop=self.should_stop,
+            on_better=on_better,
+        )
+        if result.cost.proxy_cost < best or start.origin.get("start") == "episode":
+            stages = [
+                {"name": stage.name, "seconds": round(stage.seconds, 2), "trials": stage.trials, "gain": stage.gain}
+                for stage in result.stages
+            ]
+            self.report(result.placement, result.cost, start, {"stages": stages, "trials": result.trials})
+
+
+def run_optimiser(
+    store: JobStore, job_id: str, design: Design, *, index: int, should_stop: Callable[[], bool], seconds: float
+) -> None:
+    """Connects one `Optimiser` to the database: starts from there, improvements to there."""
+    job = store.job(job_id)
+    count = design.netlist.node_count
+
+    def placed(layout: bytes) -> Placement:
+        x_um, y_um, orientation = unpack_layout(layout, count)
+        return design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation)
+
+    def take_episode() -> Start | None:
+        for candidate in store.take_candidates(job_id, limit=1, kind="episode"):
+            legal = legalise(design, placed(candidate.layout))
+            if check(design, legal).legal:
+                origin = {"start": "episode", **candidate.origin, "episode_proxy_cost": candidate.cost}
+                return Start(placement=legal, lineage=f"optimiser {index}, episode {candidate.id}", origin=origin)
+            log.warning("episode candidate %s could not be made legal; left out", candidate.id)
+        return None
+
+    def take_best() -> Start | None:
+        best = store.best_layout(job_id)
+        if best is None:
+            return None
+        origin = {key: value for key, value in best.provenance.items() if key not in ("stages", "trials")}
+        return Start(placement=placed(best.layout), lineage=f"optimiser {index}, best", origin=origin)
+
+    def report(placement: Placement, cost: CostReport, start: Start, found: Mapping[str, Any]) -> None:
+        origin = {**start.origin, **found, "optimiser": index, "seed": job.spec.seed, "lineage": start.lineage}
+        layout = pack_layout(placement.x_um, placement.y_um, placement.orientation)
+        store.add_candidate(job_id, cost.proxy_cost, layout, origin, kind="improved")
+
+    first = take_best()
+    if first is None:
+        first = Start(placement=legalise(design, design.start), lineage="", origin={"start": "legalised upload"})
+    first = Start(placement=first.placement, lineage=f"optimiser {index}, start", origin=first.origin)
+    Optimiser(
+        design=design,
+        method=job.spec.method,
+        index=index,
+        seed=job.spec.seed,
+        seconds=seconds,
+        take_episode=take_episode,
+        take_best=take_best,
+        report=report,
+        should_stop=should_stop,
+    ).run(first)

@@ -1,0 +1,85 @@
+"""From a candidate to a leaderboard entry: write the files, read them back, judge what was read, store it.
+
+The numbers stored are those of the file that the user downloads, recomputed by the exact evaluator; a candidate
+whose file is not legal never enters the leaderboard. Called by the run (workers/run.py) only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netlists.circuit_training.plc import read_plc
+from netlists.circuit_training.writer import write_netlist, write_plc
+from netlists.model import Design, Placement
+from netlists.pictures import write_json, write_png, write_svg
+from placement.cost import CostReport, evaluate
+from placement.legal import check
+
+QUICK_FORMATS = ("plc", "json", "svg", "png")  # written at once; the netlist follows when the job ends
+NETLIST_FILE = "placement.pb.txt.gz"
+CHECK_TIMEOUT_S = 300
+
+
+class IllegalResult(Exception):
+    """A candidate's written file did not pass the check. Says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenPlacement:
+    """A folder holding placement.plc and pictures, and what its .plc says when read back."""
+
+    folder: Path
+    placement: Placement
+    costs: CostReport
+    problems: list[str]
+
+
+def write_result(design: Design, placement: Placement, parent: Path) -> WrittenPlacement:
+    """Write `placement` into a new folder below `parent` and judge the file. Raises IllegalResult, OSError."""
+    folder = parent / f"incoming-{uuid.uuid4().hex}"
+    folder.mkdir(parents=True)
+    try:
+        plc = folder / "placement.plc"
+        write_plc(plc, design, placement, evaluate(design, placement).as_dict())
+        read_back = read_plc(plc, design.netlist).placement
+        costs = evaluate(design, read_back)
+        legality = check(design, read_back)
+        if not legality.legal:
+            raise IllegalResult("; ".join(legality.problems()))
+        write_json(folder / "placement.json", design, read_back, costs.as_dict())
+        write_svg(folder / "placement.svg", design, read_back)
+        write_png(folder / "placement.png", design, read_back)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return WrittenPlacement(folder=folder, placement=read_back, costs=costs, problems=[])
+
+
+def add_netlist(design: Design, placement: Placement, folder: Path) -> None:
+    """Write the netlist with this placement in it (`pb` format) into a leaderboard folder."""
+    write_netlist(folder / NETLIST_FILE, design, placement)
+
+
+def check_independently(files: Sequence[Path], plc: Path, start: Path | None) -> Mapping[str, Any]:
+    """Judge a written file in a process of its own that is given nothing but files: `placewright check`.
+
+    Returns its report. Raises IllegalResult with its words if the file is illegal or cannot be judged.
+    """
+    words = [sys.executable, "-m", "workers.cli.main", "check", *map(str, files), "--plc", str(plc), "--json"]
+    if start is not None:
+        words += ["--start", str(start)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=CHECK_TIMEOUT_S, check=False)
+    if done.returncode == 0:
+        report: Mapping[str, Any] = json.loads(done.stdout)
+        return report
+    if done.returncode == 1 and done.stdout:
+        raise IllegalResult("; ".join(json.loads(done.stdout)["problems"]))
+    raise IllegalResult(f"the check ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
