@@ -72,7 +72,7 @@ ORIENTATION_MATRIX.setflags(write=False)
 
 
 def _frozen(array: NDArray, dtype: type, shape: tuple[int, ...], what: str) -> NDArray:
-    result = np.ascontiguousarray(array, dtype=dtype)
+    result: NDArray = np.ascontiguousarray(array, dtype=dtype)
     if result.shape != shape:
         raise ValueError(f"{what}: shape {result.shape}, expected {shape}")
     if result is array:
@@ -102,7 +102,9 @@ class Netlist:
     net_start: IntArray  # (E+1,) never falling, from 0
     net_pin: IntArray  # (K,) into pins, driver first
     net_weight: FloatArray  # (E,)
-    drivers_without_sinks: int = 0
+    drivers_without_sinks: int = 0  # pins, ports and cells that drive nothing and that nothing drives
+    # What the files said beyond the arrays: node_index (pins too; -1 = __metadata__) -> (key, value field, value)…
+    extra_attributes: Mapping[int, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n, p, e = len(self.node_name), len(self.pin_name), len(self.net_start) - 1
@@ -121,9 +123,9 @@ class Netlist:
         }
         for name, (dtype, shape) in shapes.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), dtype, shape, name))
-        if p and not (0 <= self.pin_node.min() and self.pin_node.max() < n):
+        if p and (self.pin_node.min() < 0 or self.pin_node.max() >= n):
             raise ValueError(f"pin_node: values must lie in [0, {n})")
-        if len(self.net_pin) and not (0 <= self.net_pin.min() and self.net_pin.max() < p):
+        if len(self.net_pin) and (self.net_pin.min() < 0 or self.net_pin.max() >= p):
             raise ValueError(f"net_pin: values must lie in [0, {p})")
         if self.net_start[0] != 0 or np.any(np.diff(self.net_start) < 0):
             raise ValueError("net_start must start at 0 and never fall")
@@ -212,7 +214,8 @@ class Design:
     netlist: Netlist
     canvas: Canvas
     start: Placement
-    blockages_um: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))  # (B, 4) llx lly urx ury; hard for macros
+    # (B, 4) llx lly urx ury; hard for macros
+    blockages_um: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     derived: Mapping[str, str] = field(default_factory=dict)  # value that no file gave -> the rule it was made by
     warnings: tuple[str, ...] = ()
     plc_header: tuple[str, ...] = ()  # comment lines of the .plc read, kept for the one written

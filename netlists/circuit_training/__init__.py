@@ -1,0 +1,1 @@
+"""Circuit Training's files: `netlist.pb.txt` (reader, writer) and `.plc` (reader, writer). Rules: docs/formats.md."""

@@ -1,0 +1,196 @@
+"""A design and a placement in, `.plc` and `netlist.pb.txt` out; reading them back gives the same arrays exactly.
+
+Numbers are written as the shortest decimals that read back as the same float64, never with an exponent (other Circuit
+Training tools split lines with patterns that know none). Files appear under their name only when complete; equal input
+gives equal bytes (no dates). Attributes that no array holds come from `Netlist.extra_attributes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from netlists.circuit_training.plc import MAP_LINE, header_counts
+from netlists.files import atomic_text
+from netlists.model import Design, Netlist, NodeKind, Orientation, Placement, Side, pin_positions_um
+
+_COSTS = {  # cost name -> header line
+    "wirelength": "Wirelength",
+    "wirelength_cost": "Wirelength cost",
+    "congestion_cost": "Congestion cost",
+    "density_cost": "Density cost",
+}
+# Header lines that are written anew, or that told of the placement read and would be wrong now.
+_OWN_LINE = re.compile(
+    r"^#\s*(?:$|Placement file for|This file\s*:|Date\s*:|Columns\s*:|Width\s*:|Wirelength|Congestion cost|Density cost"
+    r"|Proxy cost|Fake net cost|90% Congestion metric|Routes per micron|Routes used by macros|Smoothing factor"
+    r"|Overlap threshold|Counts of node types|node_index x y"
+    r"|(?:HARD_MACRO|SOFT_MACRO|MACRO|PORT|STDCELL)(?:_PIN)?s\s*:)",
+    re.I,
+)
+_BLOCKAGE = re.compile(r"^#\s*Blockages?\s*:", re.I)
+
+
+def number(value: float) -> str:
+    """Shortest decimal without exponent that reads back as the same float64: 5.0 -> '5', 1e-07 -> '0.0000001'."""
+    text = repr(float(value))
+    if "e" in text:
+        text = np.format_float_positional(value, trim="-")
+    return text.removesuffix(".0")
+
+
+def write_plc(path: Path, design: Design, placement: Placement, costs: Mapping[str, float] | None = None) -> None:
+    """Writes the `.plc` of a placement. `costs`: names as in `CostReport.as_dict()`; None leaves the cost lines out."""
+    with atomic_text(Path(path)) as file:
+        for line in _plc_header(Path(path).name, design, costs or {}):
+            file.write(line.rstrip() + "\n")
+        netlist = design.netlist
+        names = [orientation.name for orientation in Orientation]
+        for node in range(netlist.node_count):
+            orientation = "-" if netlist.node_kind[node] == NodeKind.PORT else names[placement.orientation[node]]
+            file.write(
+                f"{netlist.node_index[node]} {number(placement.x_um[node])} {number(placement.y_um[node])}"
+                f" {orientation} {int(placement.fixed[node])}\n"
+            )
+
+
+def _plc_header(name: str, design: Design, costs: Mapping[str, float]) -> Iterator[str]:
+    canvas = design.canvas
+    yield "# Placement file for Circuit Training"
+    yield f"# This file : {name}"
+    yield f"# Columns : {canvas.columns}  Rows : {canvas.rows}"
+    yield f"# Width : {number(canvas.width_um)}  Height : {number(canvas.height_um)}"
+    for key, label in _COSTS.items():
+        if key in costs:
+            yield f"# {label} : {number(costs[key])}"
+    yield f"# Routes per micron, hor : {number(canvas.hor_routes_per_um)}  ver : {number(canvas.ver_routes_per_um)}"
+    yield (
+        f"# Routes used by macros, hor : {number(canvas.hor_macro_routes_per_um)}"
+        f"  ver : {number(canvas.ver_macro_routes_per_um)}"
+    )
+    yield f"# Smoothing factor : {canvas.smoothing}"
+    yield f"# Overlap threshold : {number(canvas.overlap_threshold)}"
+    kept = [line for line in design.plc_header if not _OWN_LINE.match(line) and not MAP_LINE.match(line)]
+    if not any(re.match(r"#\s*Block\s*:", line) for line in kept):
+        yield f"# Block : {re.sub(r'[^A-Za-z0-9_.-]+', '_', design.name) or 'unset_block'}"
+    yield from (line for line in kept if not _BLOCKAGE.match(line))
+    for box in design.blockages_um:
+        yield f"# Blockage : {' '.join(number(value) for value in box)} 1.0"
+    yield "#"
+    yield "# Counts of node types:"
+    for key, count in header_counts(design.netlist).items():
+        yield f"# {key:<15} : {count:9}"
+    yield "#"
+    yield "# node_index x y orientation fixed"
+
+
+def write_netlist(path: Path, design: Design, placement: Placement) -> None:
+    """Writes the netlist with its nodes at `placement`, node by node. Orientation goes on hard macros only."""
+    with atomic_text(Path(path)) as file:
+        canvas = design.canvas
+        file.write(f"# FP bbox: {{0.0 0.0}} {{{number(canvas.width_um)} {number(canvas.height_um)}}}\n")
+        for node in _NetlistText(design.netlist, placement).nodes():
+            file.write(node)
+
+
+def quoted(text: str) -> str:
+    """The text as a string of the text format."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda match: f"\\{ord(match.group()):03o}", escaped) + '"'
+
+
+class _NetlistText:
+    """Text of the nodes of a netlist, in the files' order: nodes with a place and macro pins interleaved."""
+
+    def __init__(self, netlist: Netlist, placement: Placement) -> None:
+        self.netlist, self.placement = netlist, placement
+        self.pin_xy = pin_positions_um(netlist, placement)
+        self.net_of_pin = {int(netlist.net_pin[start]): net for net, start in enumerate(netlist.net_start[:-1])}
+        self.kind = netlist.node_kind
+
+    def nodes(self) -> Iterator[str]:
+        netlist = self.netlist
+        if -1 in netlist.extra_attributes:
+            yield self._block("__metadata__", (), [], -1)
+        single = np.isin(self.kind[netlist.pin_node], (NodeKind.PORT, NodeKind.CELL))
+        pin_of_node = {int(netlist.pin_node[pin]): int(pin) for pin in np.flatnonzero(single)}
+        macro_pins = iter(np.flatnonzero(~single))
+        total = netlist.node_count + int(np.count_nonzero(~single))
+        node_at = {int(index): node for node, index in enumerate(netlist.node_index)}
+        for number_in_file in range(total):
+            node = node_at.get(number_in_file)
+            if node is None:
+                yield self._pin(int(next(macro_pins)), number_in_file)
+            else:
+                yield self._node(node, number_in_file, pin_of_node.get(node))
+
+    def _node(self, node: int, number_in_file: int, pin: int | None) -> str:
+        netlist, placement = self.netlist, self.placement
+        kind = NodeKind(self.kind[node])
+        fields: list[tuple[str, str]] = []
+        if kind is not NodeKind.PORT:
+            fields.append(("height", f"f: {number(netlist.height_um[node])}"))
+        if kind is NodeKind.HARD_MACRO:
+            fields.append(("orientation", f'placeholder: "{Orientation(placement.orientation[node]).name}"'))
+        if netlist.port_side[node] != Side.NONE:
+            fields.append(("side", f'placeholder: "{Side(netlist.port_side[node]).name}"'))
+        fields.append(("type", f'placeholder: "{_TYPE[kind]}"'))
+        if kind is NodeKind.CELL:
+            fields.extend(self._weight(pin))
+        if kind is not NodeKind.PORT:
+            fields.append(("width", f"f: {number(netlist.width_um[node])}"))
+        fields.append(("x", f"f: {number(placement.x_um[node])}"))
+        fields.append(("y", f"f: {number(placement.y_um[node])}"))
+        return self._block(netlist.node_name[node], self._sinks(pin), fields, number_in_file)
+
+    def _pin(self, pin: int, number_in_file: int) -> str:
+        netlist = self.netlist
+        node = int(netlist.pin_node[pin])
+        soft = self.kind[node] == NodeKind.SOFT_MACRO
+        fields = [
+            ("macro_name", f"placeholder: {quoted(netlist.node_name[node])}"),
+            ("type", f'placeholder: "{"macro_pin" if soft else "MACRO_PIN"}"'),
+            *self._weight(pin),
+            ("x", f"f: {number(self.pin_xy[pin, 0])}"),
+            ("x_offset", f"f: {number(netlist.pin_dx_um[pin])}"),
+            ("y", f"f: {number(self.pin_xy[pin, 1])}"),
+            ("y_offset", f"f: {number(netlist.pin_dy_um[pin])}"),
+        ]
+        return self._block(netlist.pin_name[pin], self._sinks(pin), fields, number_in_file)
+
+    def _weight(self, pin: int | None) -> list[tuple[str, str]]:
+        net = self.net_of_pin.get(-1 if pin is None else pin)
+        if net is None or self.netlist.net_weight[net] == 1:
+            return []
+        return [("weight", f"f: {number(self.netlist.net_weight[net])}")]
+
+    def _sinks(self, pin: int | None) -> tuple[str, ...]:
+        net = self.net_of_pin.get(-1 if pin is None else pin)
+        if net is None:
+            return ()
+        start, end = self.netlist.net_start[net : net + 2]
+        return tuple(self.netlist.pin_name[sink] for sink in self.netlist.net_pin[start + 1 : end])
+
+    def _block(self, name: str, inputs: tuple[str, ...], fields: list[tuple[str, str]], number_in_file: int) -> str:
+        lines = ["node {\n", f"  name: {quoted(name)}\n"]
+        lines += [f"  input: {quoted(sink)}\n" for sink in inputs]
+        for key, value_field, value in self.netlist.extra_attributes.get(number_in_file, ()):
+            text = quoted(value) if value_field in ("s", "placeholder", "") else value
+            if value_field:
+                fields.append((key, f"{value_field}: {text}"))
+            else:
+                lines.append(f"  {key}: {text}\n")
+        for key, value in sorted(fields):
+            lines.append(f"  attr {{\n    key: {quoted(key)}\n    value {{\n      {value}\n    }}\n  }}\n")
+        return "".join(lines) + "}\n"
+
+
+_TYPE = {
+    NodeKind.HARD_MACRO: "MACRO",
+    NodeKind.SOFT_MACRO: "macro",
+    NodeKind.PORT: "PORT",
+    NodeKind.CELL: "STDCELL",
+}

@@ -1,0 +1,198 @@
+"""Files in, `Design` out: the one door through which netlists come into the product.
+
+Sorts out what each file is by its content, reads the netlist's parts and its `.plc`, derives what no file gives
+(`derive.py`) and tells so. Raises InputError (ParseError, MismatchError) with a message a user can act on.
+Called by the service's parsing task, the command line and the tests; knows nothing of costs or legality.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from netlists import derive
+from netlists.circuit_training.plc import PlcFile, looks_like_plc, read_plc
+from netlists.circuit_training.reader import ParsedNetlist, read_netlist
+from netlists.errors import InputError
+from netlists.files import DEFAULT_LIMITS, Limits
+from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, oriented_size_um
+
+SUPPORTED = "supported are Circuit Training netlists (netlist.pb.txt, one or several parts, plain or .gz), with or without a .plc"
+HARD_MACRO_RULE = "a hard macro is a node of type MACRO that has an orientation or whose name does not start with 'Grp'"
+# Names by which files of other tools are known, for a clear refusal.
+_OTHER_FORMATS = {
+    ".def": "DEF", ".lef": "LEF", ".v": "Verilog", ".sv": "Verilog", ".aux": "Bookshelf", ".nodes": "Bookshelf",
+    ".nets": "Bookshelf", ".pl": "Bookshelf", ".scl": "Bookshelf", ".wts": "Bookshelf", ".gds": "GDSII",
+    ".zip": "zip archive", ".tar": "tar archive", ".tgz": "tar archive", ".json": "JSON", ".pb": "binary protobuf",
+}  # fmt: skip
+
+
+def load_design(
+    paths: Sequence[Path] | Path,
+    plc: Path | None = None,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    require_hard_macros: bool = True,
+    name: str | None = None,
+) -> Design:
+    """Reads a design from a folder, a file, or files in any order (parts of the netlist go by their names).
+
+    `plc` names the placement file; without it, it is the one among `paths`. Raises InputError, also where the netlist
+    has no hard macros and `require_hard_macros` is set.
+    """
+    given = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
+    warnings: list[str] = []
+    parts, plc = _sort_files(given, None if plc is None else Path(plc), limits, warnings)
+    parsed = read_netlist(parts, limits)
+    if require_hard_macros:
+        _require_hard_macros(parsed)
+    file = read_plc(plc, parsed.netlist, limits) if plc else None
+    return _design(name or _name(given, parts), parsed, file, plc, warnings)
+
+
+def _sort_files(
+    given: Sequence[Path], plc: Path | None, limits: Limits, warnings: list[str]
+) -> tuple[list[Path], Path | None]:
+    """(netlist parts in natural order of their names, .plc or None)."""
+    files: list[Path] = []
+    for path in given:
+        if path.is_dir():
+            files += _files_of_folder(path)
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise InputError(f"{path}: no such file or folder")
+    if not files and not plc:
+        raise InputError(f"no files given; {SUPPORTED}")
+    parts: list[Path] = []
+    plcs: list[Path] = []
+    for path in files:
+        if plc is not None and path == plc:
+            continue
+        stem = path.name.lower().removesuffix(".gz")
+        if other := _OTHER_FORMATS.get(Path(stem).suffix):
+            raise InputError(f"{path.name}: {other} is not a format read here; {SUPPORTED}")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path.name}: the file is empty; {SUPPORTED}")
+        (plcs if looks_like_plc(path, limits) else parts).append(path)
+    if plc is None and plcs:
+        plcs.sort(key=lambda path: (not path.name.lower().startswith("initial.plc"), _natural(path)))
+        plc = plcs[0]
+        if len(plcs) > 1:
+            others = ", ".join(path.name for path in plcs[1:])
+            warnings.append(f"several .plc files: {plc.name} is the start, left unread: {others}")
+    if not parts:
+        raise InputError(f"no netlist among {', '.join(path.name for path in files) or 'the files'}; {SUPPORTED}")
+    parts.sort(key=_natural)
+    if len(parts) > 1:
+        warnings.append(f"netlist of {len(parts)} parts, read in this order: {', '.join(path.name for path in parts)}")
+    return parts, plc
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    found = [
+        path
+        for path in folder.iterdir()
+        if path.is_file() and re.search(r"\.(pb\.txt|pbtxt|plc)(\.gz)?$", path.name, re.I)
+    ]
+    if not found:
+        raise InputError(f"{folder}: holds no *.pb.txt, *.pb.txt.gz or *.plc; {SUPPORTED}")
+    return found
+
+
+def _natural(path: Path) -> tuple[list[tuple[int, str]], str]:
+    """Sort key by which part2 comes before part10."""
+    pieces = re.split(r"(\d+)", path.name)
+    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in pieces], str(path)
+
+
+def _name(given: Sequence[Path], parts: Sequence[Path]) -> str:
+    if given[0].is_dir():
+        return given[0].resolve().name
+    stem = re.sub(r"\.(pb\.txt|pbtxt|txt)(\.gz)?$", "", parts[0].name)
+    return parts[0].resolve().parent.name if stem == "netlist" else stem
+
+
+def _require_hard_macros(parsed: ParsedNetlist) -> None:
+    counts = parsed.netlist.counts()
+    if counts["hard_macros"]:
+        return
+    netlist = parsed.netlist
+    largest = np.argsort(-netlist.width_um * netlist.height_um, kind="stable")[:10]
+    shown = ", ".join(
+        f"'{netlist.node_name[node]}' ({NodeKind(netlist.node_kind[node]).name.lower().replace('_', ' ')},"
+        f" {netlist.width_um[node]:g} x {netlist.height_um[node]:g} µm)"
+        for node in largest
+    )
+    of = ", ".join(
+        f"{counts[key]:,} {key.replace('_', ' ')}" for key in ("soft_macros", "ports", "cells", "pins", "nets")
+    )
+    raise InputError(f"no hard macros to place. Rule: {HARD_MACRO_RULE}. Found {of}. Largest nodes: {shown}")
+
+
+def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | None, warnings: list[str]) -> Design:
+    netlist = parsed.netlist
+    derived: dict[str, str] = {}
+    values = dict(file.values) if file else {}
+    if "width_um" not in values:
+        values["width_um"], values["height_um"], rule = derive.canvas_size(parsed)
+        derived["canvas"] = f"{values['width_um']:g} x {values['height_um']:g} µm: {rule}"
+    if "columns" not in values:
+        values["columns"], values["rows"], rule = derive.grid(netlist, values["width_um"], values["height_um"])
+        derived["grid"] = f"{values['columns']} x {values['rows']} cells: {rule}"
+    for field in fields(Canvas):
+        if field.name not in values:
+            derived[field.name] = f"{field.default:g}: Circuit Training's published default"
+    canvas = Canvas(**values)  # type: ignore[arg-type]
+    if file:
+        start, has_start = _with_cells(parsed, file.placement, canvas, derived), True
+        warnings += file.warnings
+    else:
+        x, y, has_start, rule = derive.start_positions(parsed, canvas.width_um, canvas.height_um)
+        if rule:
+            derived["start"] = rule
+        fixed = netlist.node_kind == NodeKind.PORT
+        start = Placement(x_um=x, y_um=y, orientation=parsed.orientation, fixed=fixed)
+        derived["fixed"] = "ports fixed, macros free: no .plc was given"
+    warnings += _outside(netlist, start, canvas) if has_start else []
+    return Design(
+        name=name,
+        netlist=netlist,
+        canvas=canvas,
+        start=start,
+        blockages_um=np.array(file.blockages_um if file else [], dtype=np.float64).reshape(-1, 4),
+        derived=derived,
+        warnings=tuple(warnings),
+        plc_header=tuple(file.header) if file else (),
+        has_start=has_start,
+    )
+
+
+def _with_cells(parsed: ParsedNetlist, placement: Placement, canvas: Canvas, derived: dict[str, str]) -> Placement:
+    """Cells that a .plc leaves out stay where the netlist has them."""
+    missing = ~np.isfinite(placement.x_um)
+    if not missing.any():
+        return placement
+    x, y, _, rule = derive.start_positions(parsed, canvas.width_um, canvas.height_um)
+    derived["cells"] = "positions of standard cells from the netlist: the .plc has none" + (f"; {rule}" if rule else "")
+    return placement.moved(x_um=np.where(missing, x, placement.x_um), y_um=np.where(missing, y, placement.y_um))
+
+
+def _outside(netlist: Netlist, start: Placement, canvas: Canvas) -> list[str]:
+    """A warning that names hard macros of the start beyond the canvas: the start is a hint only."""
+    width, height = oriented_size_um(netlist.width_um, netlist.height_um, start.orientation)
+    beyond = np.maximum(
+        np.maximum(width / 2 - start.x_um, start.x_um + width / 2 - canvas.width_um),
+        np.maximum(height / 2 - start.y_um, start.y_um + height / 2 - canvas.height_um),
+    )
+    # 1e-6 µm: what .plc files of three decimals and sums of halves may be off by without meaning it
+    out = np.flatnonzero((netlist.node_kind == NodeKind.HARD_MACRO) & (beyond > 1e-6))
+    if not len(out):
+        return []
+    shown = ", ".join(f"'{netlist.node_name[node]}' by {beyond[node]:.4g} µm" for node in out[:10])
+    more = f" and {len(out) - 10:,} more" if len(out) > 10 else ""
+    return [f"the start has {len(out):,} hard macros beyond the canvas, so it is a hint only: {shown}{more}"]
