@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -55,6 +55,15 @@ def read_netlist(paths: Sequence[Path], limits: Limits = DEFAULT_LIMITS, *, exac
         for node in scan_nodes(path, text_blocks(path, limits), builder.comment, exact_only=exact_only):
             add(node)
         builder.end()
+    return builder.finish()
+
+
+def parse_nodes(nodes: Iterable[NodeText], limits: Limits = DEFAULT_LIMITS) -> ParsedNetlist:
+    """The same from nodes that were never text (`netlists.samples`)."""
+    builder = _Builder(limits)
+    builder.begin(Path("generated"))
+    for node in nodes:
+        builder.add(node)
     return builder.finish()
 
 
