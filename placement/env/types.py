@@ -1,7 +1,7 @@
 """What an agent sees of macro placement and what it may set: observation, configuration, constants.
 
 Letters: C maps, G = side*side cells of the placing grid, F features, K environments side by side. Cell (row, col) is
-number row*side + col; row 0 lies at the bottom of the canvas, column 0 at its left. Agents code against this module only.
+number row*side + col; row 0 lies at the bottom of the canvas, column 0 at its left. Agents need this module only.
 """
 
 from __future__ import annotations

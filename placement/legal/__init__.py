@@ -8,6 +8,7 @@ Knows nothing of costs (`placement.cost`) or files.
 from placement.legal.boxes import TOLERANCE_UM
 from placement.legal.check import LegalityReport, check
 from placement.legal.feasible import check_feasible
+from placement.legal.legalise import legalise
 from placement.legal.pack import pack
 
-__all__ = ["TOLERANCE_UM", "LegalityReport", "check", "check_feasible", "pack"]
+__all__ = ["TOLERANCE_UM", "LegalityReport", "check", "check_feasible", "legalise", "pack"]

@@ -69,3 +69,12 @@ def obstacles_um(design: Design) -> FloatArray:
 def clearance_um(design: Design) -> float:
     """Distance between boxes that keeps them apart in float32; wished for, not required."""
     return FLOAT32_CLEARANCE * max(design.canvas.width_um, design.canvas.height_um)
+
+
+def with_clearance(
+    canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, clearance: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Canvas less, all else plus half the clearance on every side: what then touches is `clearance` apart."""
+    half = clearance / 2
+    outward = np.array([-half, -half, half, half])
+    return canvas - outward, obstacles + outward, width + clearance, height + clearance

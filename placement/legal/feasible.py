@@ -6,6 +6,8 @@ necessary, not sufficient: what passes here may still fail to be packed, and the
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from netlists.errors import InfeasibleError
@@ -22,7 +24,7 @@ def union_area_um2(rectangles: FloatArray, within: FloatArray) -> float:
     cut = cut[(cut[:, 2] > cut[:, 0]) & (cut[:, 3] > cut[:, 1])]
     area = 0.0
     edges = np.unique(cut[:, [0, 2]])
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in pairwise(edges):
         spans = cut[(cut[:, 0] <= left) & (cut[:, 2] >= right)]
         spans = spans[np.argsort(spans[:, 1])]
         top = -np.inf

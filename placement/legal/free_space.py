@@ -13,7 +13,7 @@ from numba import njit
 
 from netlists.model import FloatArray
 
-# µm; a tenth of the judge's tolerance, so that sums of widths that should fit exactly are not refused over the last bit.
+# µm; a tenth of the judge's tolerance: widths that fit exactly are not refused over the last bit of their sum.
 FIT_UM = 1e-10
 
 BOTTOM_LEFT, LEFT_BOTTOM, SHORT_SIDE, LEAST_AREA = 0, 1, 2, 3  # rules of `choose_corner`

@@ -1,9 +1,9 @@
 """Constructive packing: a legal placement from nothing but the sizes.
 
 In: a design. Out: a placement with every movable hard macro packed. Called when there is no start worth keeping and
-when the legaliser finds no room. Tries, in this order: sorted orders with four corner rules (20 packings), an exact search
-for few macros, shuffled orders. Each first with the clearance that keeps boxes apart in float32, then edge to edge.
-Deterministic. Knows no costs.
+when the legaliser finds no room. Tries, in this order: sorted orders with four corner rules (20 packings), an exact
+search for few macros, shuffled orders. Each first with the clearance that keeps boxes apart in float32, then edge to
+edge. Deterministic. Knows no costs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba import njit
 
 from netlists.errors import InfeasibleError
 from netlists.model import Design, FloatArray, IntArray, NodeKind, Placement, oriented_size_um
-from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um
+from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um, with_clearance
 from placement.legal.check import check
 from placement.legal.feasible import check_feasible
 from placement.legal.free_space import (
@@ -116,13 +116,10 @@ def pack_boxes(
 ) -> FloatArray | None:
     """Centres (M, 2) of boxes packed into `canvas` beside `obstacles`; None if no try succeeds.
 
-    Clearance: everything grows by it to the right and upwards, the canvas too but for a strip at its left and bottom,
-    so boxes, obstacles and canvas edges end up that far apart.
+    Boxes, obstacles and canvas edges end up `clearance` apart.
     """
-    size = np.stack([width, height], axis=1)
-    room = canvas + np.array([clearance, clearance, 0.0, 0.0])
-    grown = obstacles + np.array([0.0, 0.0, clearance, clearance])
-    w, h = width + clearance, height + clearance
+    room, grown, w, h = with_clearance(canvas, obstacles, width, height, clearance)
+    size = np.stack([w, h], axis=1)
     for order in _sorted_orders(width, height):
         for rule in RULES:
             corner, placed = pack_in_order(room, grown, w, h, order, rule)
@@ -180,6 +177,6 @@ def pack(design: Design) -> Placement:
     raise InfeasibleError(
         f"no legal packing found for {len(width)} movable macros of {area:.6g} µm² in all on a canvas of "
         f"{canvas[2]:.6g} x {canvas[3]:.6g} µm with {len(obstacles)} fixed macros and blockages "
-        f"(utilisation {100 * area / (canvas[2] * canvas[3]):.1f} % of the whole canvas); tried sorted orders by 5 keys "
-        f"and 4 corner rules, {'exact search, ' if len(width) <= EXACT_MACROS else ''}and shuffled orders"
+        f"(utilisation {100 * area / (canvas[2] * canvas[3]):.1f} % of the whole canvas); tried orders sorted by 5 "
+        f"keys with 4 corner rules, {'exact search, ' if len(width) <= EXACT_MACROS else ''}and shuffled orders"
     )
