@@ -40,6 +40,6 @@ def unpack_layout(layout: bytes, node_count: int) -> tuple[FloatArray, FloatArra
     orientation = np.frombuffer(raw, "i1", node_count, 16 * node_count).astype(np.int8)
     if not (np.isfinite(x_um).all() and np.isfinite(y_um).all()):
         raise ValueError("packed layout holds positions that are not finite numbers")
-    if node_count and not (0 <= orientation.min() and orientation.max() <= max(Orientation)):
+    if node_count and not (orientation.min() >= 0 and orientation.max() <= max(Orientation)):
         raise ValueError("packed layout holds orientations outside 0–7")
     return x_um, y_um, orientation

@@ -5,22 +5,21 @@ The rules, branch by branch, are those of the proxy cost's "Congestion". `amount
 takes a route back by adding it with the other sign.
 
 Smoothing spreads a value evenly over the lines within `smoothing` of its own, so a route adds its value divided by
-the number of those lines, and `lines.spread` then only adds lines up.
+the number of those lines (`Problem.hor_share`, `ver_share`), and `lines.spread` then only adds lines up.
 """
 
 from __future__ import annotations
 
-from numba import njit
-
 from placement.cost.geometry import cell_of, overlap
+from placement.cost.kernels import inlined
 from placement.cost.lines import Lines, add_cell, add_segment
 from placement.cost.problem import Problem
 
 _PARTIAL_UM = 1e-5  # µm; a row covered to within this counts as covered (rule)
 
 
-@njit(cache=True, nogil=True)
-def distinct_cells(p: Problem, net: int, term_row, term_col, stamp, token: int, out_row, out_col) -> int:  # noqa: ANN001
+@inlined
+def distinct_cells(p: Problem, net: int, term_row, term_col, stamp, token: int, out_row, out_col) -> int:
     """Distinct cells of a net's terminals, the driver's first: written to out_row, out_col; returns how many.
 
     stamp (rows·columns,) int64 scratch: on return it holds `token` in exactly these cells; the token must be new.
@@ -38,39 +37,32 @@ def distinct_cells(p: Problem, net: int, term_row, term_col, stamp, token: int, 
     return count
 
 
-@njit(cache=True, nogil=True)
-def _lines_in_reach(line: int, count: int, radius: int) -> int:
-    return min(line + radius, count - 1) - max(line - radius, 0) + 1
-
-
-@njit(cache=True, nogil=True)
+@inlined
 def _hor(p: Problem, m: Lines, row: int, col_a: int, col_b: int, amount: float) -> None:
     if col_a != col_b:
-        share = amount * p.hor_scale / _lines_in_reach(row, p.rows, p.smoothing)
-        add_segment(m, row, min(col_a, col_b), max(col_a, col_b), share)
+        add_segment(m, row, min(col_a, col_b), max(col_a, col_b), amount * p.hor_share[row])
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _ver(p: Problem, m: Lines, col: int, row_a: int, row_b: int, amount: float) -> None:
     if row_a != row_b:
-        share = amount * p.ver_scale / _lines_in_reach(col, p.columns, p.smoothing)
-        add_segment(m, col, min(row_a, row_b), max(row_a, row_b), share)
+        add_segment(m, col, min(row_a, row_b), max(row_a, row_b), amount * p.ver_share[col])
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def route_pair(p: Problem, rs: int, cs: int, rt: int, ct: int, amount: float, hor: Lines, ver: Lines) -> None:
     """Source to sink: along the source's row, then along the sink's column."""
     _hor(p, hor, rs, cs, ct, amount)
     _ver(p, ver, ct, rs, rt, amount)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _before(ra: int, ca: int, rb: int, cb: int) -> bool:
     return ra < rb or (ra == rb and ca < cb)
 
 
-@njit(cache=True, nogil=True)
-def _route_three(p: Problem, row, col, amount: float, hor: Lines, ver: Lines) -> None:  # noqa: ANN001
+@inlined
+def _route_three(p: Problem, row, col, amount: float, hor: Lines, ver: Lines) -> None:
     r1, c1, r2, c2, r3, c3 = row[0], col[0], row[1], col[1], row[2], col[2]
     if _before(c2, r2, c1, r1):
         r1, c1, r2, c2 = r2, c2, r1, c1
@@ -103,8 +95,8 @@ def _route_three(p: Problem, row, col, amount: float, hor: Lines, ver: Lines) ->
         _ver(p, ver, c3, r2, r3, amount)
 
 
-@njit(cache=True, nogil=True)
-def route_cells(p: Problem, row, col, count: int, amount: float, hor: Lines, ver: Lines) -> None:  # noqa: ANN001
+@inlined
+def route_cells(p: Problem, row, col, count: int, amount: float, hor: Lines, ver: Lines) -> None:
     """Add the route over `count` distinct cells, the driver's first; row, col int arrays."""
     if count == 3:
         _route_three(p, row, col, amount, hor, ver)
@@ -113,7 +105,7 @@ def route_cells(p: Problem, row, col, count: int, amount: float, hor: Lines, ver
             route_pair(p, row[0], col[0], row[i], col[i], amount, hor, ver)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def block_routes(
     p: Problem, x: float, y: float, half_width: float, half_height: float, sign: float, hor: Lines, ver: Lines
 ) -> None:

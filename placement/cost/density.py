@@ -5,15 +5,15 @@ Source: proxy cost rules, "Density": overlaps count twice, parts outside the can
 
 from __future__ import annotations
 
-from numba import njit
 from numpy.typing import NDArray
 
 from placement.cost.geometry import cell_of, overlap
+from placement.cost.kernels import inlined
 from placement.cost.lines import Lines, touch
 from placement.cost.problem import Problem
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def add_box(p: Problem, x: float, y: float, half_width: float, half_height: float, sign: float, density: Lines) -> None:
     """Add sign · the box at (x, y) µm to the density map."""
     left, right, bottom, top = x - half_width, x + half_width, y - half_height, y + half_height
@@ -30,7 +30,7 @@ def add_box(p: Problem, x: float, y: float, half_width: float, half_height: floa
                 density.value[row, col] += height * overlap(left, right, col, p.cell_width)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def mean_of_nonzero(density: NDArray) -> float:
     """Mean of the cells that hold anything; 0 when none does. The rule for grids of fewer than 10 cells."""
     total, count = 0.0, 0

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from placement.cost.kernels import inlined
 
 
 class Lines(NamedTuple):
@@ -28,7 +29,7 @@ def empty_lines(lines: int, cells: int) -> Lines:
     return Lines(np.zeros((lines, cells)), np.full(lines, cells), np.zeros(lines, dtype=np.int64), np.array([lines, 0]))
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def touch(m: Lines, line: int, start: int, end: int) -> None:
     """Note that cells [start, end) of a line are about to be written."""
     m.low[line] = min(m.low[line], start)
@@ -37,7 +38,7 @@ def touch(m: Lines, line: int, start: int, end: int) -> None:
     m.reach[1] = max(m.reach[1], line + 1)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def add_segment(m: Lines, line: int, start: int, end: int, amount: float) -> None:
     """Add `amount` to cells [start, end) of a line."""
     if start < end:
@@ -47,14 +48,14 @@ def add_segment(m: Lines, line: int, start: int, end: int, amount: float) -> Non
             cells[i] += amount
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def add_cell(m: Lines, line: int, cell: int, amount: float) -> None:
     """Add `amount` to one cell."""
     touch(m, line, cell, cell + 1)
     m.value[line, cell] += amount
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def clear(m: Lines) -> None:
     """Back to zero; costs only what was written."""
     for line in range(m.reach[0], m.reach[1]):
@@ -68,7 +69,7 @@ def clear(m: Lines) -> None:
     m.reach[1] = 0
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def spread(source: Lines, target: Lines, radius: int) -> None:
     """Add each line of `source`, as it is, to the lines within `radius` of it in `target`; then clear `source`."""
     for line in range(source.reach[0], source.reach[1]):
@@ -84,7 +85,7 @@ def spread(source: Lines, target: Lines, radius: int) -> None:
     clear(source)
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def add_map(base: NDArray, change: Lines) -> None:
     """base (L, M) += change."""
     for line in range(change.reach[0], change.reach[1]):

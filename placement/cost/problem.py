@@ -37,12 +37,14 @@ class Problem(NamedTuple):
     height: float
     smoothing: int
     wirelength_scale: float  # 1 / ((W + H) · sum of weights); 0 when there are no weights
-    hor_scale: float  # 1 / supply of a cell in horizontal routes
-    ver_scale: float
     hor_blocked: float  # supply share that a hard macro takes per µm of overlap height
     ver_blocked: float  # … per µm of overlap width
     density_top: int  # number of cells the density cost averages; 0 = the mean of the non-zero cells instead
     congestion_top: int  # number of values the congestion cost averages
+    hor_share: NDArray[
+        np.float64
+    ]  # (rows,) share of supply that one route takes in a cell, spread over the rows in reach
+    ver_share: NDArray[np.float64]  # (columns,) the same for vertical routes
     has_area: NDArray[np.bool_]  # (N,) hard and soft macros
     is_hard: NDArray[np.bool_]  # (N,)
     node_width: NDArray[np.float64]  # (N,) in orientation N
@@ -95,6 +97,12 @@ def _starts(counts: NDArray) -> NDArray[np.int32]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
 
+def _lines_in_reach(count: int, radius: int) -> NDArray[np.int64]:
+    """(count,) how many lines lie within `radius` of each, cut at the grid's edge."""
+    line = np.arange(count)
+    return np.minimum(line + radius, count - 1) - np.maximum(line - radius, 0) + 1
+
+
 def flatten(design: Design) -> Problem:
     """Build the kernels' arrays. O(K log K), some 100 ms for 100,000 nets."""
     netlist, canvas = design.netlist, design.canvas
@@ -119,12 +127,12 @@ def flatten(design: Design) -> Problem:
         height=float(canvas.height_um),
         smoothing=int(canvas.smoothing),
         wirelength_scale=1.0 / norm if norm > 0 else 0.0,
-        hor_scale=float(hor_scale),
-        ver_scale=float(ver_scale),
         hor_blocked=float(canvas.hor_macro_routes_per_um * hor_scale),
         ver_blocked=float(canvas.ver_macro_routes_per_um * ver_scale),
         density_top=int(_DENSITY_SHARE * cells) if cells >= _FEW_CELLS else 0,
         congestion_top=max(int(_CONGESTION_SHARE * 2 * cells), 1),
+        hor_share=hor_scale / _lines_in_reach(canvas.rows, canvas.smoothing),
+        ver_share=ver_scale / _lines_in_reach(canvas.columns, canvas.smoothing),
         has_area=np.isin(netlist.node_kind, (NodeKind.HARD_MACRO, NodeKind.SOFT_MACRO)),
         is_hard=netlist.node_kind == NodeKind.HARD_MACRO,
         node_width=netlist.width_um.copy(),

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from netlists.model import Design, Placement
 from placement.cost.congestion import block_routes, distinct_cells, route_cells
 from placement.cost.density import add_box, mean_of_nonzero
 from placement.cost.geometry import half_size, place_terminals
+from placement.cost.kernels import kernel
 from placement.cost.lines import Lines, empty_lines, spread
 from placement.cost.problem import Problem, problem_of
 from placement.cost.wirelength import net_hpwl
@@ -94,8 +94,8 @@ def new_scratch(p: Problem) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True)
-def fill(p: Problem, x, y, orientation, s: Scratch) -> float:  # noqa: ANN001
+@kernel
+def fill(p: Problem, x, y, orientation, s: Scratch) -> float:
     """Everything but the top-k means, into fresh scratch. Returns the sum of weight x HPWL (µm)."""
     for node in range(len(x)):
         place_terminals(p, node, x[node], y[node], orientation[node], s.term_x, s.term_y, s.term_row, s.term_col)

@@ -6,13 +6,12 @@ Called by the full evaluation (all nets) and the incremental one (nets of a move
 
 from __future__ import annotations
 
-from numba import njit
-
+from placement.cost.kernels import inlined
 from placement.cost.problem import Problem
 
 
-@njit(cache=True, nogil=True)
-def net_hpwl(p: Problem, net: int, term_x, term_y) -> float:  # noqa: ANN001
+@inlined
+def net_hpwl(p: Problem, net: int, term_x, term_y) -> float:
     """Half-perimeter (µm) of one net. term_x, term_y (T,) float64 µm."""
     first = p.net_term[p.net_start[net]]
     x_low = x_high = term_x[first]
