@@ -33,6 +33,7 @@ class Settings(BaseSettings):
     data: Path = Field(Path("data"), description="Folder of everything that is stored")
     database_url: str = Field("", description="SQLAlchemy URL; empty = SQLite in the data folder")
     broker_url: str = Field("", description="Celery broker: filesystem://FOLDER or redis://…; empty = DATA/broker")
+    broker_prefix: str = Field("", description="Prefix of all keys in Redis, where several services share one")
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535, description="0 = any free port")
     token: SecretStr | None = Field(None, description="Bearer token; unset = one is made at first start")
@@ -111,6 +112,7 @@ class Settings(BaseSettings):
             f"{PREFIX}DATA": str(self.data),
             f"{PREFIX}DATABASE_URL": self.database_url,
             f"{PREFIX}BROKER_URL": self.broker_url,
+            f"{PREFIX}BROKER_PREFIX": self.broker_prefix,
         }
 
 

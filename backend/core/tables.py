@@ -52,7 +52,7 @@ class Token(Base):
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(Id, primary_key=True)
-    kind: Mapped[str] = mapped_column(sa.String(16))  # token | session
+    kind: Mapped[str] = mapped_column(sa.String(16))  # token | setting | session
     hash: Mapped[str] = mapped_column(sa.String(64), unique=True)  # SHA-256 of 256 random bits, hexadecimal
     parent_id: Mapped[str | None] = mapped_column(sa.ForeignKey("tokens.id", ondelete="CASCADE"))
     created_at: Mapped[datetime]

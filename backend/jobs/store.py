@@ -145,7 +145,7 @@ class JobStore:
                 return False
             session.execute(sa.delete(RoleRow).where(RoleRow.job_id == job_id))
             session.execute(sa.delete(CandidateRow).where(CandidateRow.job_id == job_id))
-            self._state_event(session, job_id, JobState.RUNNING, "starting", None, attempt)
+            self.put_state(session, job_id, JobState.RUNNING, "starting", None, attempt)
             return True
 
         return self.database.write(work)
@@ -166,7 +166,7 @@ class JobStore:
         self.flush()
 
         def work(session: Session) -> Heartbeat:
-            job = self._lock(session, job_id)
+            job = self.lock(session, job_id)
             if job is None or job.owner != owner or JobState(job.state).is_final:
                 return Heartbeat(cancel_requested=bool(job and job.cancel_requested_at), lost=True)
             changed = state is not None and job.state != state
@@ -176,7 +176,7 @@ class JobStore:
             job.stage = stage
             if changed:
                 job.state = str(state)
-                self._state_event(session, job_id, JobState(job.state), stage, None, job.attempt)
+                self.put_state(session, job_id, JobState(job.state), stage, None, job.attempt)
             return Heartbeat(cancel_requested=job.cancel_requested_at is not None, lost=False)
 
         return self.database.write(work)
@@ -185,7 +185,7 @@ class JobStore:
         """Ask the run to stop; it keeps its best placement. Heard at its next heartbeat."""
 
         def work(session: Session) -> None:
-            job = self._lock(session, job_id)
+            job = self.lock(session, job_id)
             if job is not None and not JobState(job.state).is_final:
                 job.cancel_requested_at = job.cancel_requested_at or self.database.now(session)
 
@@ -205,10 +205,10 @@ class JobStore:
         self.flush()
 
         def work(session: Session) -> bool:
-            job = self._lock(session, job_id)
+            job = self.lock(session, job_id)
             if job is None or job.owner != owner or JobState(job.state).is_final:
                 return False
-            self._end(session, job, JobState(state), cause)
+            self.end(session, job, JobState(state), cause)
             return True
 
         return self.database.write(work)
@@ -217,7 +217,7 @@ class JobStore:
 
     def add_event(self, job_id: str, kind: EventKind | str, data: Mapping[str, Any]) -> int:
         """Store an event; its id is returned and goes to every listener of the job."""
-        return self.database.write(lambda session: self._event(session, job_id, EventKind(kind), data))
+        return self.database.write(lambda session: self.put_event(session, job_id, EventKind(kind), data))
 
     def add_metrics(self, job_id: str, time_s: float, values: Mapping[str, float]) -> None:
         """Add one moment's values. Written in batches: at the latest a second later, by the next call of the store."""
@@ -264,7 +264,7 @@ class JobStore:
         placement_id = folder.name
 
         def work(session: Session) -> list[str]:
-            job = self._lock(session, job_id)
+            job = self.lock(session, job_id)
             if job is None:
                 raise UnknownJobError(job_id)
             row = PlacementRow(
@@ -288,8 +288,8 @@ class JobStore:
             if ranked[0].legal:
                 job.best_placement_id, job.best_costs = ranked[0].id, ranked[0].costs
             if rank <= LEADERBOARD:
-                read = PlacementRead.model_validate(self._record(row, rank), from_attributes=True)
-                self._event(session, job_id, EventKind.PLACEMENT, read.model_dump(mode="json"))
+                read = PlacementRead.model_validate(self.record(row, rank), from_attributes=True)
+                self.put_event(session, job_id, EventKind.PLACEMENT, read.model_dump(mode="json"))
             losers = replaced + ranked[LEADERBOARD:]
             for loser in losers:
                 session.delete(loser)
@@ -307,7 +307,7 @@ class JobStore:
     def placements(self, job_id: str) -> list[PlacementRecord]:
         """The job's leaderboard, best first."""
         rows = self.database.read(lambda session: list(session.scalars(ranking(job_id))))
-        return [self._record(row, rank) for rank, row in enumerate(rows, start=1)]
+        return [self.record(row, rank) for rank, row in enumerate(rows, start=1)]
 
     def add_candidate(
         self, job_id: str, cost: float, layout: bytes, origin: Mapping[str, Any], kind: str = "episode"
@@ -427,10 +427,10 @@ class JobStore:
 
     # Shared by the above and by backend.jobs.recovery; each works inside a caller's transaction
 
-    def _lock(self, session: Session, job_id: str) -> JobRow | None:
+    def lock(self, session: Session, job_id: str) -> JobRow | None:
         return session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
 
-    def _event(self, session: Session, job_id: str, kind: EventKind, data: Mapping[str, Any]) -> int:
+    def put_event(self, session: Session, job_id: str, kind: EventKind, data: Mapping[str, Any]) -> int:
         event_id = session.scalar(
             sa.update(JobRow)
             .where(JobRow.id == job_id)
@@ -444,13 +444,13 @@ class JobStore:
         session.add(EventRow(job_id=job_id, id=event_id, kind=kind, at=now, data=finite(data)))
         return event_id
 
-    def _state_event(
+    def put_state(
         self, session: Session, job_id: str, state: JobState, stage: str | None, cause: str | None, attempt: int
     ) -> None:
         data = {"state": state, "stage": stage, "cause": cause, "attempt": attempt}
-        self._event(session, job_id, EventKind.STATE, data)
+        self.put_event(session, job_id, EventKind.STATE, data)
 
-    def _end(self, session: Session, job: JobRow, state: JobState, cause: str | None) -> None:
+    def end(self, session: Session, job: JobRow, state: JobState, cause: str | None) -> None:
         job.state, job.cause, job.stage = state, cause, None
         job.finished_at = self.database.now(session)
         job.owner, job.eta_s = None, None
@@ -458,9 +458,9 @@ class JobStore:
             job.progress, job.eta_s = 1.0, 0.0
         session.flush()
         session.execute(sa.delete(CandidateRow).where(CandidateRow.job_id == job.id))
-        self._state_event(session, job.id, state, None, cause, job.attempt)
+        self.put_state(session, job.id, state, None, cause, job.attempt)
 
-    def _record(self, row: PlacementRow, rank: int) -> PlacementRecord:
+    def record(self, row: PlacementRow, rank: int) -> PlacementRecord:
         return PlacementRecord(
             id=row.id,
             job_id=row.job_id,

@@ -1,0 +1,156 @@
+"""Designs in the database and on disk: created from an upload, parsed by a worker, read, listed, removed.
+
+States: parsing → ready | failed. The API creates; the task `parse_design` starts, finishes or fails (through the last
+three functions here); each is one transaction.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from backend.core.db import Database
+from backend.core.errors import ConflictError, NotFoundError
+from backend.core.paging import page
+from backend.core.tables import DesignRow, JobRow
+from backend.designs.upload import Upload
+from backend.jobs.store import OPEN
+from backend.schemas import DesignFile, DesignPage, DesignRead, DesignState
+
+
+def uploads_folder(data: Path) -> Path:
+    """Where uploads are while they come in; complete ones are renamed to their place in one step."""
+    return data / "uploads"
+
+
+def design_folder(data: Path, design_id: str) -> Path:
+    return data / "designs" / design_id
+
+
+def create(database: Database, data: Path, design_id: str, upload: Upload, received: Path) -> DesignRead:
+    """Move the received files to their place and store the design, to be parsed."""
+    folder = design_folder(data, design_id)
+    folder.mkdir(parents=True)
+    received.rename(folder / "files")
+
+    def work(session: Session) -> DesignRead:
+        now = database.now(session)
+        row = DesignRow(
+            id=design_id,
+            name=upload.name or _name_of(upload.files[0].name),
+            state=DesignState.PARSING,
+            created_at=now,
+            files=[{"name": f.name, "stored": f.stored, "bytes": f.bytes} for f in upload.files],
+            facts={},
+            enqueued_at=now,
+            enqueued_count=1,
+        )
+        session.add(row)
+        return to_read(row)
+
+    try:
+        return database.write(work)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def get(database: Database, design_id: str) -> DesignRead:
+    """Raises NotFoundError."""
+    return database.read(lambda session: to_read(find(session, design_id)))
+
+
+def list_page(database: Database, cursor: str | None, limit: int) -> DesignPage:
+    def work(session: Session) -> DesignPage:
+        rows, following = page(session, sa.select(DesignRow), DesignRow, cursor=cursor, limit=limit)
+        return DesignPage(items=[to_read(row[0]) for row in rows], next_cursor=following)
+
+    return database.read(work)
+
+
+def remove(database: Database, data: Path, design_id: str) -> None:
+    """Remove a design with its jobs and all their files. Raises NotFoundError, ConflictError while a job is open."""
+
+    def work(session: Session) -> list[str]:
+        row = session.get(DesignRow, design_id, with_for_update=True)
+        if row is None:
+            raise _missing(design_id)
+        jobs = session.execute(sa.select(JobRow.id, JobRow.state).where(JobRow.design_id == design_id)).all()
+        running = [job_id for job_id, state in jobs if state in OPEN]
+        if running:
+            raise ConflictError("design-in-use", f"Cancel these jobs of the design first: {', '.join(running)}")
+        session.delete(row)
+        return [job_id for job_id, _ in jobs]
+
+    for job_id in database.write(work):
+        shutil.rmtree(data / "jobs" / job_id, ignore_errors=True)
+    shutil.rmtree(design_folder(data, design_id), ignore_errors=True)
+
+
+def find(session: Session, design_id: str) -> DesignRow:
+    """Raises NotFoundError."""
+    row = session.get(DesignRow, design_id)
+    if row is None:
+        raise _missing(design_id)
+    return row
+
+
+def to_read(row: DesignRow) -> DesignRead:
+    return DesignRead(
+        id=row.id,
+        name=row.name,
+        state=DesignState(row.state),
+        error=row.error,
+        created_at=row.created_at,
+        files=[DesignFile(name=f["name"], bytes=f["bytes"]) for f in row.files],
+        **row.facts,
+    )
+
+
+# For the task that parses
+
+
+def start_parsing(database: Database, design_id: str) -> DesignRow | None:
+    """The design if it still waits to be parsed, marked as begun now; else None."""
+
+    def work(session: Session) -> DesignRow | None:
+        row = session.get(DesignRow, design_id, with_for_update=True)
+        if row is None or row.state != DesignState.PARSING:
+            return None
+        row.parse_started_at = database.now(session)
+        return row
+
+    return database.write(work)
+
+
+def finish_parsing(database: Database, design_id: str, facts: Mapping[str, Any]) -> None:
+    """Store what was found (DesignRead's counts … start_problems) and make the design ready."""
+    DesignRead.model_validate(  # refuses facts that could not be shown later
+        {"id": "", "name": "", "state": "ready", "created_at": "2000-01-01T00:00:00Z", "files": [], **facts}
+    )
+    _end_parsing(database, design_id, state=DesignState.READY, facts=dict(facts), error=None)
+
+
+def fail_parsing(database: Database, design_id: str, error: str) -> None:
+    _end_parsing(database, design_id, state=DesignState.FAILED, facts={}, error=error)
+
+
+def _end_parsing(database: Database, design_id: str, **values: Any) -> None:
+    query = sa.update(DesignRow).where(DesignRow.id == design_id, DesignRow.state == DesignState.PARSING)
+    database.write(lambda session: session.execute(query.values(**values)))
+
+
+def _name_of(file_name: str) -> str:
+    stem = file_name.removesuffix(".gz")
+    for suffix in (".pb.txt", ".plc"):
+        stem = stem.removesuffix(suffix)
+    return stem or file_name
+
+
+def _missing(design_id: str) -> NotFoundError:
+    return NotFoundError("design-not-found", f"There is no design {design_id}")
