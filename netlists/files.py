@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from netlists.errors import InputError, ParseError
 
@@ -129,26 +129,29 @@ def text_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[in
 
 
 @contextlib.contextmanager
-def atomic_text(path: Path) -> Iterator[IO[str]]:
-    """A text file to write to (UTF-8, LF; gzip when the name ends in .gz) that gets its name only when all is well.
-
-    gzip headers hold neither time nor name, so equal content gives equal bytes.
-    """
+def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """A binary file to write to that gets its name only when all is well; an error leaves what was there before."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as raw:
-            if path.suffix == ".gz":
-                with (
-                    gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed,
-                    io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=False) as text,
-                ):
-                    yield text
-            else:
-                with io.TextIOWrapper(raw, encoding="utf-8", newline="\n") as text:
-                    yield text
+        with os.fdopen(handle, "wb") as file:
+            yield file
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def atomic_text(path: Path) -> Iterator[IO[str]]:
+    """The same for text: UTF-8, LF, gzip when the name ends in .gz.
+
+    gzip headers hold neither time nor name, so equal content gives equal bytes.
+    """
+    with contextlib.ExitStack() as stack:
+        raw = stack.enter_context(atomic_bytes(path))
+        if path.suffix == ".gz":
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
+            raw = cast(IO[bytes], stack.enter_context(packed))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline="\n"))

@@ -21,7 +21,10 @@ from netlists.errors import InputError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, oriented_size_um
 
-SUPPORTED = "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts, plain or .gz) with or without .plc"
+SUPPORTED = (
+    "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts, plain or .gz),"
+    " with or without a .plc"
+)
 HARD_MACRO_RULE = "a hard macro is a node of type MACRO that has an orientation or whose name does not start with 'Grp'"
 # Names by which files of other tools are known, for a clear refusal.
 _OTHER_FORMATS = {
