@@ -57,6 +57,12 @@ def load_design(
     return _design(name or _name(given, parts), parsed, file, plc, warnings)
 
 
+def input_files(paths: Sequence[Path], plc: Path | None = None, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
+    """The files that `load_design` would read for these arguments: parts of the netlist, then the .plc if any."""
+    parts, plc = _sort_files([Path(path) for path in paths], plc, limits, [])
+    return parts if plc is None else [*parts, plc]
+
+
 def _sort_files(
     given: Sequence[Path], plc: Path | None, limits: Limits, warnings: list[str]
 ) -> tuple[list[Path], Path | None]:
