@@ -13,10 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from netlists.circuit_training.reader import ParsedNetlist
-from netlists.model import FloatArray, Netlist, NodeKind, Side
+from netlists.model import BoolArray, FloatArray, Netlist, NodeKind, Side, oriented_size_um
 
 UTILISATION = 0.6  # of the canvas by macros and cells, where nothing else tells its size; real designs have 0.5 to 0.7
-MAX_UTILISATION = 0.95  # a bounding box fuller than this is no canvas
+MAX_UTILISATION = 0.95  # a bounding box fuller than this is no canvas…
+MIN_UTILISATION = 0.0001  # …nor is one emptier than this
 MIN_COLUMNS, MAX_COLUMNS = 10, 50  # usual range of Circuit Training's published grids (24 x 21 to 45 x 41)
 _FP_BBOX = re.compile(
     r"#\s*FP bbox:\s*\{?\s*([-\d.eE+]+)\s+([-\d.eE+]+)\s*\}?\s*\{?\s*([-\d.eE+]+)\s+([-\d.eE+]+)\s*\}?"
@@ -31,11 +32,15 @@ def canvas_size(parsed: ParsedNetlist) -> tuple[float, float, str]:
     area = placed_area(netlist)
     if box := _box_of_positions(parsed):
         width, height = box
-        if area <= MAX_UTILISATION * width * height:
+        if MIN_UTILISATION * width * height <= area <= MAX_UTILISATION * width * height:
             return width, height, "bounding box, from the origin, of the positions of ports and macros in the netlist"
     largest = max(float(netlist.width_um.max(initial=0)), float(netlist.height_um.max(initial=0)))
-    side = max(math.sqrt(area / UTILISATION), 1.25 * largest, 1.0)
-    return side, side, f"square, so that macros and cells ({area:g} µm²) fill {UTILISATION:.0%} of it"
+    side = max(math.sqrt(area / UTILISATION), 1.25 * largest)
+    rule = f"square, so that macros and cells ({area:g} µm²) fill {UTILISATION:.0%} of it"
+    right, top = _reach_of_macros(parsed)
+    if max(right, top) > side and area >= MIN_UTILISATION * max(side, right) * max(side, top):
+        return max(side, right), max(side, top), f"{rule}, widened to hold the positions of the macros in the netlist"
+    return side, side, rule
 
 
 def placed_area(netlist: Netlist) -> float:
@@ -55,6 +60,17 @@ def _floorplan_comment(comments: Sequence[str]) -> tuple[float, float] | None:
     return None
 
 
+def _reach_of_macros(parsed: ParsedNetlist) -> tuple[float, float]:
+    """Rightmost and topmost edge of the macros, where all have a position; else 0, 0."""
+    netlist = parsed.netlist
+    macros = netlist.nodes_of(NodeKind.HARD_MACRO, NodeKind.SOFT_MACRO)
+    width, height = oriented_size_um(netlist.width_um, netlist.height_um, parsed.orientation)
+    right, top = (parsed.x_um + width / 2)[macros], (parsed.y_um + height / 2)[macros]
+    if not len(macros) or not (np.isfinite(right).all() and np.isfinite(top).all()):
+        return 0.0, 0.0
+    return float(right.max()), float(top.max())
+
+
 def _box_of_positions(parsed: ParsedNetlist) -> tuple[float, float] | None:
     """Upper right corner of everything that has a position; None unless ports have theirs, on two edges or more."""
     netlist, x, y = parsed.netlist, parsed.x_um, parsed.y_um
@@ -63,8 +79,9 @@ def _box_of_positions(parsed: ParsedNetlist) -> tuple[float, float] | None:
     if not port.any():
         return None
     hard = (netlist.node_kind == NodeKind.HARD_MACRO) & known
-    width = float(max(x[port].max(), (x + netlist.width_um / 2)[hard].max(initial=0)))
-    height = float(max(y[port].max(), (y + netlist.height_um / 2)[hard].max(initial=0)))
+    size = oriented_size_um(netlist.width_um, netlist.height_um, parsed.orientation)
+    width = float(max(x[port].max(), (x + size[0] / 2)[hard].max(initial=0)))
+    height = float(max(y[port].max(), (y + size[1] / 2)[hard].max(initial=0)))
     lowest = min(float(x[port | hard].min()), float(y[port | hard].min()))
     if width <= 0 or height <= 0 or lowest < -0.05 * max(width, height):
         return None
@@ -122,7 +139,7 @@ def start_positions(
 
 
 def _spread_ports(
-    netlist: Netlist, ports: FloatArray, x: FloatArray, y: FloatArray, width_um: float, height_um: float
+    netlist: Netlist, ports: BoolArray, x: FloatArray, y: FloatArray, width_um: float, height_um: float
 ) -> None:
     for side in (Side.LEFT, Side.RIGHT, Side.BOTTOM, Side.TOP, Side.NONE):
         which = np.flatnonzero(ports & (netlist.port_side == side))

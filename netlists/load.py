@@ -17,7 +17,7 @@ import numpy as np
 from netlists import derive
 from netlists.circuit_training.plc import PlcFile, looks_like_plc, read_plc
 from netlists.circuit_training.reader import ParsedNetlist, read_netlist
-from netlists.errors import InputError
+from netlists.errors import InputError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, oriented_size_um
 
@@ -87,36 +87,39 @@ def _sort_files(
             raise InputError(f"{path.name}: {other} is not a format read here; {SUPPORTED}")
         if path.stat().st_size == 0:
             raise InputError(f"{path.name}: the file is empty; {SUPPORTED}")
-        (plcs if looks_like_plc(path, limits) else parts).append(path)
+        is_plc = looks_like_plc(path, limits)
+        if stem.endswith(".plc") and not is_plc:
+            raise ParseError(path, 0, "is named .plc, but holds no row 'node_index x y orientation fixed'")
+        if stem.endswith((".pb.txt", ".pbtxt")) and is_plc:
+            raise ParseError(path, 0, "is named as a netlist, but its content is that of a .plc placement file")
+        (plcs if is_plc else parts).append(path)
     if plc is None and plcs:
-        plcs.sort(key=lambda path: (not path.name.lower().startswith("initial.plc"), _natural(path)))
+        plcs.sort(key=lambda path: (not path.name.lower().startswith("initial.plc"), natural_key(path.name)))
         plc = plcs[0]
         if len(plcs) > 1:
             others = ", ".join(path.name for path in plcs[1:])
             warnings.append(f"several .plc files: {plc.name} is the start, left unread: {others}")
     if not parts:
         raise InputError(f"no netlist among {', '.join(path.name for path in files) or 'the files'}; {SUPPORTED}")
-    parts.sort(key=_natural)
+    parts.sort(key=lambda path: (natural_key(path.name), str(path)))
     if len(parts) > 1:
         warnings.append(f"netlist of {len(parts)} parts, read in this order: {', '.join(path.name for path in parts)}")
     return parts, plc
 
 
 def _files_of_folder(folder: Path) -> list[Path]:
-    found = [
-        path
-        for path in folder.iterdir()
-        if path.is_file() and re.search(r"\.(pb\.txt|pbtxt|plc)(\.gz)?$", path.name, re.I)
-    ]
-    if not found:
-        raise InputError(f"{folder}: holds no *.pb.txt, *.pb.txt.gz or *.plc; {SUPPORTED}")
-    return found
+    """Its *.plc and netlists; where some are called netlist*, those only."""
+    files = [path for path in folder.iterdir() if path.is_file()]
+    netlists = [path for path in files if re.search(r"\.(pb\.txt|pbtxt)(\.gz)?$", path.name, re.I)]
+    named = [path for path in netlists if path.name.lower().startswith("netlist")]
+    if not netlists:
+        raise InputError(f"{folder}: holds no *.pb.txt or *.pb.txt.gz; {SUPPORTED}")
+    return (named or netlists) + [path for path in files if re.search(r"\.plc(\.gz)?$", path.name, re.I)]
 
 
-def _natural(path: Path) -> tuple[list[tuple[int, str]], str]:
-    """Sort key by which part2 comes before part10."""
-    pieces = re.split(r"(\d+)", path.name)
-    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in pieces], str(path)
+def natural_key(name: str) -> list[tuple[int, str]]:
+    """Sort key of file names by which part2 comes before part10."""
+    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", name)]
 
 
 def _name(given: Sequence[Path], parts: Sequence[Path]) -> str:

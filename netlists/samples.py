@@ -27,8 +27,8 @@ from typing import Literal
 import numpy as np
 
 from netlists import derive
+from netlists.circuit_training.exact import Attribute, NodeText
 from netlists.circuit_training.reader import parse_nodes
-from netlists.circuit_training.textproto import Attribute, NodeText
 from netlists.circuit_training.writer import number, write_netlist, write_plc
 from netlists.model import Canvas, Design, NodeKind, Placement
 
