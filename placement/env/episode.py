@@ -1,0 +1,77 @@
+"""The end of an episode: from the macros' centres to a whole placement, its exact cost and the final reward.
+
+In: a design, its plan and the centres that an episode chose. Out: `Outcome`. Shared by MacroEnv and VectorEnv.
+A dead end (no legal place anywhere for the next macro) does not end without a result: the legaliser finds places for
+the macros left over, moving others if it must, and the reward is less by the stated penalty.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netlists.model import Design, FloatArray, Placement
+from placement.cost import CostReport, Weights, evaluate
+from placement.env.plan import Plan
+from placement.env.soft import SoftPlacer
+from placement.env.types import EnvConfig
+from placement.legal.legalise import legalise
+from placement.legal.pack import inside, pack
+
+
+class Outcome(NamedTuple):
+    """What an episode came to."""
+
+    placement: Placement
+    costs: CostReport
+    reward: float  # final reward, dense increments already paid not yet taken off
+    infeasible: int  # macros that found no place of their own
+
+    def info(self) -> dict[str, Any]:
+        """As the `info` of the last step."""
+        return {
+            "costs": self.costs.as_dict(),
+            "proxy_cost": self.costs.proxy_cost,
+            "infeasible": self.infeasible,
+            "x_um": self.placement.x_um,
+            "y_um": self.placement.y_um,
+            "orientation": self.placement.orientation,
+        }
+
+
+class Finisher:
+    """Ends episodes of one design."""
+
+    def __init__(self, design: Design, plan: Plan, config: EnvConfig) -> None:
+        """Raises InfeasibleError if the design cannot be packed: then no episode could be promised a legal end."""
+        self._design, self._plan, self._config = design, plan, config
+        self._weights = Weights(config.wirelength_weight, config.density_weight, config.congestion_weight)
+        self._base = inside(design, design.start)  # where everything but the movable hard macros starts from
+        reference = legalise(design, design.start) if design.has_start else pack(design)
+        self._soft = SoftPlacer(design, reference)
+
+    def finish(self, centre: FloatArray, placed: int) -> Outcome:
+        """centre (M, 2) µm in placing order, of which the first `placed` are chosen."""
+        node = self._plan.node
+        x, y = self._base.x_um.copy(), self._base.y_um.copy()
+        x[node], y[node] = centre[:, 0], centre[:, 1]
+        left = len(node) - placed
+        hard = self._base.moved(x_um=x, y_um=y)
+        if left:
+            canvas = self._design.canvas
+            x[node[placed:]], y[node[placed:]] = canvas.width_um / 2, canvas.height_um / 2
+            hard = legalise(self._design, self._base.moved(x_um=x, y_um=y))
+        placement = self._soft.place(hard)
+        costs = evaluate(self._design, placement, self._weights)
+        return Outcome(placement, costs, self._reward(costs.proxy_cost, left), left)
+
+    def _reward(self, proxy_cost: float, left: int) -> float:
+        config = self._config
+        penalty = config.infeasible_penalty if left else 0.0
+        return config.reward_scale * (config.reward_shift - proxy_cost - penalty)
+
+    def dense(self, growth: FloatArray | np.floating | float) -> FloatArray | np.floating | float:
+        """Reward of a step for a growth of the wirelength cost; 0 unless the configuration asks for it."""
+        config = self._config
+        return -config.reward_scale * config.wirelength_weight * growth if config.dense_reward else 0.0 * growth
