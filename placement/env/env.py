@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from netlists.model import Design, IntArray, Placement
-from placement.env.episode import Finisher
+from placement.env.episode import Finisher, prepare
 from placement.env.kernels import COMPLETE, DEAD_END, REFUSED, RUNNING, begin, new_states, observe, step_all
-from placement.env.plan import make_plan
 from placement.env.types import FEATURE_COUNT, MAP_COUNT, EnvConfig, Observation
 
 
@@ -24,7 +23,7 @@ class MacroEnv:
     def __init__(self, design: Design, config: EnvConfig | None = None) -> None:
         """Raises InfeasibleError if the design has no legal placement or nothing to place."""
         self.design, self.config = design, config or EnvConfig()
-        self.plan = make_plan(design, self.config)
+        self.plan = prepare(design, self.config)
         self.finisher = Finisher(design, self.plan, self.config)
         self.states = new_states(self.plan, 1)
         self._growth, self._status = np.zeros(1), np.full(1, COMPLETE)

@@ -13,11 +13,25 @@ import numpy as np
 
 from netlists.model import Design, FloatArray, Placement
 from placement.cost import CostReport, Weights, evaluate
-from placement.env.plan import Plan
+from placement.env.kernels import new_states, random_episode_ends_dead
+from placement.env.plan import Plan, make_plan
 from placement.env.soft import SoftPlacer
 from placement.env.types import EnvConfig
 from placement.legal.legalise import legalise
 from placement.legal.pack import inside, pack
+
+PROBES = 3  # random episodes that decide whether macros are set against each other
+
+
+def prepare(design: Design, config: EnvConfig) -> Plan:
+    """`make_plan`, with `snap` decided: macros are set against each other where random episodes dead-end without.
+
+    Gaps cost nothing where there is room, and abutting everywhere makes worse placements (on ariane133_ng45 the mean
+    proxy cost of random episodes is 1.00 with and 0.76 without). Deterministic.
+    """
+    plan = make_plan(design, config)
+    states = new_states(plan, 1)
+    return plan._replace(snap=any(random_episode_ends_dead(plan, states, seed) for seed in range(PROBES)))
 
 
 class Outcome(NamedTuple):
@@ -68,7 +82,7 @@ class Finisher:
 
     def _reward(self, proxy_cost: float, left: int) -> float:
         config = self._config
-        penalty = config.infeasible_penalty if left else 0.0
+        penalty = config.infeasible_penalty * left / len(self._plan.node)
         return config.reward_scale * (config.reward_shift - proxy_cost - penalty)
 
     def dense(self, growth: FloatArray | np.floating | float) -> FloatArray | np.floating | float:

@@ -1,7 +1,7 @@
 """The environment as a gymnasium one, for agents and tools that speak gymnasium. Imports gymnasium: not for actors.
 
-Observation: Dict of `maps` and `features` (Box) and `mask` (MultiBinary). An action that the mask forbids is replaced by
-the nearest allowed cell and counted in info["masked"], because gymnasium's agents may know nothing of masks.
+Observation: Dict of `maps` and `features` (Box) and `mask` (MultiBinary). An action that the mask forbids is replaced
+by the nearest allowed cell and counted in info["masked"], because gymnasium's agents may know nothing of masks.
 """
 
 from __future__ import annotations

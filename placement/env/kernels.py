@@ -1,9 +1,10 @@
 """The environment's inner loop: place a macro, then see the canvas again. K episodes side by side, one thread.
 
 In: a `Plan` and the `States` of K episodes (struct of arrays). Written: states and observation arrays. An action is a
-cell; the macro goes to the legal centre nearest to the cell's centre *within the cell*, found exactly from the maximal
-free rectangles, and the mask holds exactly the cells that have such a centre. So an allowed action is always legal, and
-an empty mask means that no legal place exists anywhere on the canvas.
+cell; the macro's centre goes to the legal point nearest to the cell's middle *within the cell*, found exactly from the
+maximal free rectangles, and the mask holds exactly the cells that have such a point. So an allowed action is always
+legal, and an empty mask means that no legal place exists anywhere on the canvas. On designs where macros fit only
+tightly (`Plan.snap`) the macro goes against a neighbour instead, where one is that near, so that no gap is left.
 """
 
 from __future__ import annotations
@@ -63,6 +64,16 @@ def _span(low: float, room: float, size: float, count: int) -> tuple[int, int]:
 
 
 @njit(cache=True)
+def _in_cell(low: float, room: float, cell: int, first: int, last: int, middle: float, snap: bool) -> float:
+    """A centre from [low, low + room] in a cell: nearest to its middle; with `snap`, an end if the cell holds one."""
+    if snap and cell == first:
+        return low
+    if snap and cell == last:
+        return low + max(room, 0.0)
+    return min(max(middle, low), low + max(room, 0.0))
+
+
+@njit(cache=True)
 def begin(plan: Plan, s: States, k: int) -> None:
     """Episode k from the start: nothing placed."""
     s.step[k] = 0
@@ -114,8 +125,8 @@ def centre_in_cell(plan: Plan, s: States, k: int, cell: int) -> tuple[float, flo
         r0, r1 = _span(r[1] + h / 2, room_y, plan.cell_height, plan.rows)
         if col < c0 or col > c1 or row < r0 or row > r1:
             continue
-        cx = min(max(x, r[0] + w / 2), r[0] + w / 2 + max(room_x, 0.0))
-        cy = min(max(y, r[1] + h / 2), r[1] + h / 2 + max(room_y, 0.0))
+        cx = _in_cell(r[0] + w / 2, room_x, col, c0, c1, x, plan.snap)
+        cy = _in_cell(r[1] + h / 2, room_y, row, r0, r1, y, plan.snap)
         distance = (cx - x) ** 2 + (cy - y) ** 2
         if distance < best:
             best, best_x, best_y = distance, cx, cy
@@ -252,3 +263,16 @@ def observe_all(plan: Plan, s: States, maps: NDArray, features: NDArray, mask: B
     """Observations of every episode, stacked."""
     for k in range(len(s.step)):
         observe(plan, s, k, maps[k], features[k], mask[k])
+
+
+@njit(cache=True)
+def random_episode_ends_dead(plan: Plan, s: States, seed: int) -> bool:
+    """Whether an episode of random allowed actions, in slot 0, runs into a dead end. No observations are made."""
+    np.random.seed(seed)
+    actions, growth, status = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
+    begin(plan, s, 0)
+    while status[0] == RUNNING:
+        allowed = np.flatnonzero(s.mask[0])
+        actions[0] = allowed[np.random.randint(len(allowed))]
+        step_all(plan, s, actions, growth, status)
+    return status[0] != COMPLETE

@@ -50,6 +50,7 @@ class Plan(NamedTuple):
     static_maps: NDArray[np.float32]  # (3, side, side) ports, soft macros, canvas
     features: NDArray[np.float32]  # (M, F) what is known of each step beforehand; the rest is 0
     degree: FloatArray  # (M,) weight of each macro's nets
+    snap: bool  # macros go against their neighbours, see kernels.py
 
 
 def placing_order(design: Design, degree: FloatArray) -> IntArray:
@@ -209,5 +210,6 @@ def make_plan(design: Design, config: EnvConfig) -> Plan:
         static_maps=_static_maps(design, side, columns, rows),
         features=_features(design, width, height, degree[order]),
         degree=degree[order],
+        snap=False,
         **nets._asdict(),
     )

@@ -74,7 +74,7 @@ class EnvConfig:
     congestion_weight: float = 0.5
     reward_scale: float = 1.0  # final reward = reward_scale * (reward_shift - proxy)
     reward_shift: float = 1.0  # proxy cost that is worth 0: real designs lie between 0.6 and 2
-    infeasible_penalty: float = 2.0  # taken off, scaled, when a macro found no legal place
+    infeasible_penalty: float = 2.0  # times the share of macros that found no legal place, taken off before scaling
 
     def __post_init__(self) -> None:
         if self.max_grid not in GRID_BUCKETS:

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlists.model import BoolArray, Design, IntArray
-from placement.env.episode import Finisher
+from placement.env.episode import Finisher, prepare
 from placement.env.kernels import DEAD_END, REFUSED, RUNNING, begin, new_states, observe_all, step_all
-from placement.env.plan import make_plan
 from placement.env.types import FEATURE_COUNT, MAP_COUNT, EnvConfig, Observation
 
 
@@ -27,7 +26,7 @@ class VectorEnv:
         if count < 1:
             raise ValueError(f"count is {count}, must be at least 1")
         self.design, self.config, self.count, self.seed = design, config or EnvConfig(), count, seed
-        self.plan = make_plan(design, self.config)
+        self.plan = prepare(design, self.config)
         self.finisher = Finisher(design, self.plan, self.config)
         self.states = new_states(self.plan, count)
         self._paid = np.zeros(count)  # dense reward given so far in each running episode
