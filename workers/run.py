@@ -20,8 +20,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
@@ -36,6 +34,7 @@ from netlists.model import Design, Placement
 from placement.layout import unpack_layout
 from placement.legal import check_feasible, legalise
 from workers.metrics import role_metrics
+from workers.processes import this_host
 from workers.results import (
     QUICK_FORMATS,
     IllegalResult,
@@ -86,7 +85,7 @@ class Run:
 
     def execute(self) -> int:
         """Runs the job to its end. Returns the process's exit code."""
-        if not self.store.claim(self.job_id, self.owner, socket.gethostname(), os.getpgid(0)):
+        if not self.store.claim(self.job_id, self.owner, this_host(), os.getpgid(0)):
             log.info("job %s is held by another run or is over", self.job_id)
             return 0
         heart = threading.Thread(target=self._beat, name="heartbeat", daemon=True)

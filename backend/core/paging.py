@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 def page(
     session: Session,
-    query: sa.Select[Any],
+    query: sa.Select[*tuple[Any, ...]],
     table: Any,
     *,
     cursor: str | None,

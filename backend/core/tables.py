@@ -71,7 +71,7 @@ class DesignRow(Base):
     facts: Mapped[dict[str, Any]]  # counts, canvas, derived, warnings, start_costs, start_problems of DesignRead
     enqueued_at: Mapped[datetime]
     enqueued_count: Mapped[int]
-    parse_started_at: Mapped[datetime | None]
+    parse_heartbeat_at: Mapped[datetime | None]  # None = nobody reads its files now
 
 
 class JobRow(Base):

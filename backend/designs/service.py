@@ -20,7 +20,9 @@ from backend.core.paging import page
 from backend.core.tables import DesignRow, JobRow
 from backend.designs.upload import Upload
 from backend.jobs.store import OPEN
-from backend.schemas import DesignFile, DesignPage, DesignRead, DesignState
+from backend.schemas import Costs, DesignFile, DesignPage, DesignRead, DesignState
+
+COST_NAMES = tuple(Costs.model_fields)
 
 
 def uploads_folder(data: Path) -> Path:
@@ -115,17 +117,45 @@ def to_read(row: DesignRow) -> DesignRead:
 # For the task that parses
 
 
-def start_parsing(database: Database, design_id: str) -> DesignRow | None:
-    """The design if it still waits to be parsed, marked as begun now; else None."""
+def start_parsing(database: Database, design_id: str) -> bool:
+    """Take a design that waits to be parsed. False: it is parsed, or someone is at it."""
 
-    def work(session: Session) -> DesignRow | None:
+    def work(session: Session) -> bool:
         row = session.get(DesignRow, design_id, with_for_update=True)
-        if row is None or row.state != DesignState.PARSING:
-            return None
-        row.parse_started_at = database.now(session)
-        return row
+        if row is None or row.state != DesignState.PARSING or row.parse_heartbeat_at is not None:
+            return False
+        row.parse_heartbeat_at = database.now(session)
+        return True
 
     return database.write(work)
+
+
+def parsing_heartbeat(database: Database, design_id: str) -> None:
+    """Say that the design is still being parsed."""
+    database.write(
+        lambda session: session.execute(
+            sa.update(DesignRow)
+            .where(DesignRow.id == design_id, DesignRow.state == DesignState.PARSING)
+            .values(parse_heartbeat_at=database.now(session))
+        )
+    )
+
+
+def pause_parsing(database: Database, design_id: str) -> None:
+    """Put a design back: its worker stops, the next one begins anew."""
+    query = sa.update(DesignRow).where(DesignRow.id == design_id, DesignRow.state == DesignState.PARSING)
+    database.write(lambda session: session.execute(query.values(parse_heartbeat_at=None)))
+
+
+def stored_files(database: Database, data: Path, design_id: str) -> list[tuple[Path, str]]:
+    """(path, the client's name) of a design's files."""
+    row = database.read(lambda session: find(session, design_id))
+    folder = design_folder(data, design_id) / "files"
+    return [(folder / file["stored"], file["name"]) for file in row.files]
+
+
+def given_name(database: Database, design_id: str) -> str:
+    return database.read(lambda session: find(session, design_id)).name
 
 
 def finish_parsing(database: Database, design_id: str, facts: Mapping[str, Any]) -> None:
@@ -136,13 +166,19 @@ def finish_parsing(database: Database, design_id: str, facts: Mapping[str, Any])
     _end_parsing(database, design_id, state=DesignState.READY, facts=dict(facts), error=None)
 
 
-def fail_parsing(database: Database, design_id: str, error: str) -> None:
-    _end_parsing(database, design_id, state=DesignState.FAILED, facts={}, error=error)
+def fail_parsing(database: Database, data: Path, design_id: str, error: str) -> None:
+    """Record why the files are of no use and remove them: the error stays, nothing else of the upload does."""
+    if _end_parsing(database, design_id, state=DesignState.FAILED, facts={}, error=error):
+        folder = design_folder(data, design_id)
+        shutil.rmtree(folder / "files", ignore_errors=True)
+        for layout in folder.glob("layout.json*"):
+            layout.unlink(missing_ok=True)
 
 
-def _end_parsing(database: Database, design_id: str, **values: Any) -> None:
+def _end_parsing(database: Database, design_id: str, **values: Any) -> bool:
     query = sa.update(DesignRow).where(DesignRow.id == design_id, DesignRow.state == DesignState.PARSING)
-    database.write(lambda session: session.execute(query.values(**values)))
+    query = query.values(**values).returning(DesignRow.id)
+    return database.write(lambda session: session.scalar(query)) is not None
 
 
 def _name_of(file_name: str) -> str:

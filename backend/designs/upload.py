@@ -30,7 +30,26 @@ PIECE_BYTES = 1 << 20  # handed to a thread at once: large enough that the hand-
 RESERVE_BYTES = 64 << 20  # stays free on the data disk for the database and running jobs
 MAX_NAME_CHARACTERS = 200
 MAX_HEADER_BYTES = 8192
-SUFFIXES = (".pb.txt", ".plc", ".lef", ".def", ".v", ".aux", ".nodes", ".nets", ".pl", ".scl", ".wts", ".txt")
+# Endings taken over into our own names; readers tell formats by content and use these for clear refusals.
+SUFFIXES = (
+    *(
+        ".pb.txt",
+        ".pbtxt",
+        ".plc",
+        ".pb",
+        ".lef",
+        ".def",
+        ".v",
+        ".sv",
+        ".aux",
+        ".nodes",
+        ".nets",
+        ".pl",
+        ".scl",
+        ".wts",
+    ),
+    *(".txt", ".gds", ".zip", ".tar", ".tgz", ".json"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +137,16 @@ class Receiver:
             raise BadRequestError("bad-multipart", "The multipart body ends before its last boundary")
         if not self._files:
             raise UnprocessableError("no-files", "The form holds no file; send at least one part with a filename")
-        return Upload(name=self._name or None, files=tuple(self._files))
+        return Upload(name=self._name or None, files=self._in_order())
+
+    def _in_order(self) -> tuple[StoredFile, ...]:
+        """The files under their final names, whose order is that of the client's names: part2 before part10."""
+        files = []
+        for index, file in enumerate(sorted(self._files, key=lambda file: natural_order(file.name))):
+            stored = stored_name(index, file.name)
+            (self.folder / file.stored).rename(self.folder / stored)
+            files.append(StoredFile(name=file.name, stored=stored, bytes=file.bytes))
+        return tuple(files)
 
     def close(self) -> None:
         if self._file is not None:
@@ -148,7 +176,7 @@ class Receiver:
         if len(self._files) >= self.max_files:
             raise TooLargeError("too-many-files", f"A design has at most {self.max_files} files")
         shown = shown_name(options[b"filename"].decode("utf-8", "replace"))
-        stored = stored_name(len(self._files), shown)
+        stored = f"incoming-{len(self._files)}"
         self._file_names = (shown, stored)
         self._file = open(self.folder / stored, "xb")  # noqa: SIM115 (closed by on_part_end or close)
 
@@ -179,6 +207,12 @@ class Receiver:
 def shown_name(name: str) -> str:
     """The client's file name without folders and control characters, for display."""
     return clean(re.split(r"[/\\]", name)[-1])[:MAX_NAME_CHARACTERS] or "unnamed"
+
+
+def natural_order(name: str) -> tuple[bool, list[tuple[int, str]]]:
+    """Sort key: initial.plc is the start among several .plc files, else by name with numbers as numbers."""
+    pieces = [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", name)]
+    return not name.lower().startswith("initial.plc"), pieces
 
 
 def clean(text: str) -> str:

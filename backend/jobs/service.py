@@ -193,7 +193,7 @@ def to_read(job: JobRow, design_name: str) -> JobRead:
     )
 
 
-def _with_design() -> sa.Select[Any]:
+def _with_design() -> sa.Select[*tuple[Any, ...]]:
     return sa.select(JobRow, DesignRow.name).join(DesignRow, DesignRow.id == JobRow.design_id)
 
 

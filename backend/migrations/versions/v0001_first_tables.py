@@ -23,7 +23,7 @@ def upgrade() -> None:
         sa.Column("facts", sa.JSON(), nullable=False),
         sa.Column("enqueued_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("enqueued_count", sa.Integer(), nullable=False),
-        sa.Column("parse_started_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("parse_heartbeat_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_designs")),
     )
     op.create_index("ix_designs_page", "designs", ["created_at", "id"], unique=False)
