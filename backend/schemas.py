@@ -108,10 +108,8 @@ class DesignPage(Schema):
 
 
 class LayoutRead(Schema):
-    """Geometry of a design: columns of equal length, one entry a node with a place (macros and ports).
-
-    A placement's file in the format `json` has the same form, with that placement's positions.
-    """
+    """Geometry of a design: columns of equal length, one entry a node with a place (macros and ports), in the order
+    of `nodes` in a placement's file of the format `json`."""
 
     canvas: CanvasRead
     name: list[str]

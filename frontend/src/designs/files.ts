@@ -1,0 +1,26 @@
+/** Which chosen files make a design. Pure; the service judges their content. */
+
+/** What the file picker offers. Other names are accepted too: the service decides by content. */
+export const ACCEPT = ".txt,.pbtxt,.pb,.plc,.gz";
+
+const isPlc = (name: string): boolean => /\.plc(\.gz)?$/i.test(name);
+
+/** A word to the user before anything is sent, or null if the selection makes sense. */
+export function selectionProblem(files: readonly { readonly name: string; readonly size: number }[]): string | null {
+  if (files.length === 0) return null;
+  const empty = files.find((file) => file.size === 0);
+  if (empty) return `${empty.name} is empty.`;
+  if (files.every((file) => isPlc(file.name)))
+    return "A .plc holds positions only. Add the netlist (.pb.txt or .pb.txt.gz) that it belongs to.";
+  if (files.filter((file) => isPlc(file.name)).length > 1) return "More than one .plc: keep the one to start from.";
+  if (files.filter((file) => !isPlc(file.name)).length > 1)
+    return "More than one netlist: upload one design at a time.";
+  return null;
+}
+
+/** Adds files to a selection; one of the same name replaces the older. */
+export function addFiles(selection: readonly File[], added: Iterable<File>): File[] {
+  const byName = new Map(selection.map((file) => [file.name, file]));
+  for (const file of added) byName.set(file.name, file);
+  return [...byName.values()];
+}

@@ -1,0 +1,77 @@
+/** What can be asked of a job: choices with their explanations, limits, and the check before sending. Pure. */
+import type { JobCreate, Method } from "../api/types";
+
+export interface MethodChoice {
+  readonly value: Method;
+  readonly label: string;
+  readonly what: string;
+}
+
+export const METHODS: readonly MethodChoice[] = [
+  {
+    value: "auto",
+    label: "Learning and search",
+    what: "Agents learn while an exact search improves what they and the start offer. The best choice.",
+  },
+  {
+    value: "search",
+    label: "Search only",
+    what: "Exact local search from the start: moves, swaps and turns. Quick and repeatable.",
+  },
+  {
+    value: "rl",
+    label: "Learning only",
+    what: "Agents place macros one by one and learn from the cost. Shows what the policy can do alone.",
+  },
+  { value: "anneal", label: "Annealing", what: "Simulated annealing with the exact cost. A yardstick." },
+];
+
+export const TIMES: readonly { readonly seconds: number; readonly label: string }[] = [
+  { seconds: 60, label: "1 min" },
+  { seconds: 300, label: "5 min" },
+  { seconds: 1800, label: "30 min" },
+  { seconds: 7200, label: "2 h" },
+];
+
+/** Limits of `JobCreate` in backend/schemas.py. */
+export const LIMITS = { seconds: [1, 7 * 86_400], seed: [0, 2 ** 31 - 1], workers: [1, 64] } as const;
+export const DEFAULTS = { method: "auto", seconds: "60", seed: "0", workers: "2", name: "" } as const;
+
+export interface FormValues {
+  readonly method: Method;
+  readonly seconds: string;
+  readonly seed: string;
+  readonly workers: string;
+  readonly name: string;
+}
+
+export type FieldErrors = Partial<Record<"seconds" | "seed" | "workers" | "name", string>>;
+
+/** What is wrong with each field, in words; an empty object = nothing. */
+export function checkForm(values: FormValues): FieldErrors {
+  const errors: FieldErrors = {};
+  const number = (field: "seconds" | "seed" | "workers", whole: boolean, unit: string) => {
+    const [low, high] = LIMITS[field];
+    const text = values[field].trim();
+    const value = Number(text);
+    if (text === "" || !Number.isFinite(value)) errors[field] = "Enter a number.";
+    else if (whole && !Number.isInteger(value)) errors[field] = "Enter a whole number.";
+    else if (value < low || value > high)
+      errors[field] = `Enter ${low} to ${high.toLocaleString("en")}${unit}; this is ${value.toLocaleString("en")}.`;
+  };
+  number("seconds", false, " seconds");
+  number("seed", true, "");
+  number("workers", true, " processes");
+  if (values.name.length > 200) errors.name = "At most 200 characters.";
+  return errors;
+}
+
+/** The request that a form without errors stands for. */
+export const toJob = (designId: string, values: FormValues): JobCreate => ({
+  design_id: designId,
+  method: values.method,
+  seconds: Number(values.seconds),
+  seed: Number(values.seed),
+  workers: Number(values.workers),
+  name: values.name.trim() || null,
+});
