@@ -94,7 +94,7 @@ def make_celery(settings: Settings) -> Celery:
         for name in ("messages", "control"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         app.conf.update(
-            broker_url="filesystem://",
+            broker_url="filesystem://localhost//",  # the library warns where no host is named
             broker_transport="backend.core.broker:FileTransport",
             broker_transport_options={
                 "data_folder_in": str(folder / "messages"),
