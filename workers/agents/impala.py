@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import optax
 
 from workers.agents.losses import LossConfig, impala_loss, masked_log_probs
-from workers.agents.networks import initial_state
-from workers.agents.types import Params, RecurrentState, Unroll
+from workers.agents.networks import Outputs, initial_state
+from workers.agents.types import Array, Params, RecurrentState, Unroll
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +80,16 @@ class Agent:
         zero = jnp.zeros((), jnp.int32)
         return LearnerState(params, self.optimiser.init(params), zero, zero)
 
+    def _apply(self, params: Params, observation: Any, state: RecurrentState, first: Array) -> Outputs:
+        outputs: Any = self.network.apply(params, observation, state, first)
+        return outputs
+
     def _act(
-        self, params: Params, observation: Any, state: RecurrentState, first: jax.Array, seed: jax.Array, step: jax.Array
+        self, params: Params, observation: Any, state: RecurrentState, first: Array, seed: Array, step: Array
     ) -> Acted:
         """Draw one action for each of K environments. (K, …), (K, H), (K,) bool; (seed, step) fix the draw."""
         sequence = jax.tree.map(lambda leaf: leaf[None], observation)
-        outputs = self.network.apply(params, sequence, state, first[None])
+        outputs = self._apply(params, sequence, state, first[None])
         log_probs = masked_log_probs(outputs.logits[0], observation.mask)
         key = jax.random.fold_in(jax.random.key(seed), step)
         action = jax.random.categorical(key, log_probs).astype(jnp.int32)
@@ -94,7 +98,7 @@ class Agent:
 
     def loss(self, params: Params, batch: Unroll) -> tuple[jax.Array, dict[str, jax.Array]]:
         """Loss of a batch of unrolls (leaves (T+1, B, …) and (T, B); state (B, H)) and its parts."""
-        outputs = self.network.apply(params, batch.observation, batch.initial_state, batch.first)
+        outputs = self._apply(params, batch.observation, batch.initial_state, batch.first)
         return impala_loss(
             log_probs=masked_log_probs(outputs.logits[:-1], batch.observation.mask[:-1]),
             value=outputs.value,

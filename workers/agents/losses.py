@@ -1,7 +1,7 @@
 """The IMPALA loss: logits, values and an unroll's data in, one number and its parts out. Pure JAX.
 
-Source: Espeholt et al. 2018, section 4.2: policy gradient with V-trace advantages, squared error to the V-trace targets,
-entropy bonus. Each part is the mean over steps; weights in `LossConfig`.
+Source: Espeholt et al. 2018, section 4.2: policy gradient with V-trace advantages, squared error to V-trace
+targets, entropy bonus. Each part is the mean over steps; weights in `LossConfig`.
 """
 
 from __future__ import annotations

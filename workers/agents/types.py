@@ -1,7 +1,7 @@
 """The arrays that travel between actor and learner.
 
-Letters: T steps of an unroll, B unrolls of a batch, A actions, H width of the LSTM. Time comes first. An observation is a
-pytree with a `mask` (…, A) bool, True = allowed. `first[t]` says that observation t begins an episode: the recurrent
+Letters: T steps of an unroll, B unrolls of a batch, A actions, H width of the LSTM. Time comes first. An observation is
+a pytree with a `mask` (…, A) bool, True = allowed. `first[t]` says that observation t begins an episode: the recurrent
 state is reset before it is used. Step t: observation[t] → action[t] → reward[t], discount[t] → observation[t+1].
 """
 
@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-from numpy.typing import NDArray
 
 Params = Mapping[str, Any]  # pytree of float32 arrays, as Flax makes it
-Array = jax.Array | NDArray
+Array = Any  # of jax or numpy; replay shards and caches use this module and never load jax
 
 
 class RecurrentState(NamedTuple):

@@ -56,7 +56,8 @@ def test_equals_the_definition(seed, steps, clip_rho, clip_c, lambda_):
 def rlax_vtrace():
     """rlax's module alone: the package itself cannot be imported without a nightly build of another library."""
     spec = importlib.util.find_spec("rlax")
-    assert spec is not None and spec.submodule_search_locations is not None
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
     root = next(iter(spec.submodule_search_locations))
     added = {"rlax": root, "rlax._src": f"{root}/_src"}
     for name, path in added.items():

@@ -1,0 +1,73 @@
+"""`placewright role NAME --job ID`: one role of a running job. Started by the run, by `train`, or by a role queue.
+
+Each branch imports what its role needs and nothing more: an optimiser or a cache never loads the learning stack.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from backend.jobs.store import JobStore
+    from workers.menger.roles import Life
+
+ROLES = ("learner", "actor", "cache", "replay", "optimiser")
+
+
+@click.command(help="One role of a running job (started by the run itself).")
+@click.argument("name", type=click.Choice(ROLES))
+@click.option("--job", "job_id", required=True, help="Id of the job.")
+@click.option(
+    "--index", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the role's processes."
+)
+@click.option("--learning", default="{}", help="Settings of learning, as JSON (fields of TrainConfig).")
+def role(name: str, job_id: str, index: int, learning: str) -> None:
+    from workers.menger.roles import leave, live, prepare_process
+
+    prepare_process()
+    from backend.core.config import get_settings
+    from backend.jobs.records import UnknownJobError
+    from backend.jobs.store import JobStore
+
+    settings = get_settings()
+    store = JobStore.from_url(settings.database_url, settings.data)
+    try:
+        store.job(job_id)
+    except UnknownJobError:
+        raise click.UsageError(f"no job {job_id} in {settings.data}") from None
+    leave(live(store, job_id, name, index, lambda life: _body(life, store, learning)))
+
+
+def _body(life: Life, store: JobStore, learning: str) -> None:
+    from netlists.load import load_design
+
+    job = store.job(life.job_id)
+    design = load_design(list(job.design_files), name=job.design_name)
+    if life.role == "optimiser":
+        from workers.optimiser import run_optimiser
+
+        life.state = "running"
+        left_s = max(0.0, job.seconds - job.elapsed_s)
+        run_optimiser(store, job.id, design, index=life.index, should_stop=life.should_stop, seconds=left_s)
+        return
+    from workers.menger.config import Task, train_config
+
+    config = train_config(learning, seed=job.seed)
+    if life.role == "actor":
+        from workers.menger.actor import run_actor
+
+        run_actor(life, design, config)
+    elif life.role == "learner":
+        from workers.menger.learner import run_learner
+
+        run_learner(life, design.canvas, config, job.folder / "checkpoint")
+    elif life.role == "replay":
+        from workers.menger.servers import run_replay
+
+        run_replay(life, Task.of(design.canvas, config))
+    else:
+        from workers.menger.servers import run_cache
+
+        run_cache(life, config)

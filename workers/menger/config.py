@@ -1,0 +1,138 @@
+"""Settings of training on a placement task, and what is made of a design by them. Frozen; checked at construction.
+
+All roles of a job build the same `Task` from the job's design, so shapes need not travel.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from netlists.errors import PlacewrightError
+from netlists.model import Canvas
+from placement.env.types import FEATURE_COUNT, MAP_COUNT, EnvConfig, grid_side
+from workers.agents.types import MapObservation
+
+if TYPE_CHECKING:
+    from workers.agents.impala import Agent
+    from workers.menger.codec import UnrollCodec
+
+
+class LearningSettingsError(PlacewrightError):
+    """Settings of learning that have no meaning."""
+
+
+ALGORITHMS = ("impala",)
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """Numbers were chosen by the trials in docs/learning.md (2 cores, ariane133_ng45) unless a source is given."""
+
+    algorithm: str = "impala"
+    seed: int = 0
+    # environment: at most 32x32 cells, so that a step costs little more than its bookkeeping
+    env: EnvConfig = field(default_factory=lambda: EnvConfig(max_grid=32, dense_reward=True, reward_scale=10.0))
+    environments: int = 8  # of one actor; inference is batched over them
+    # agent
+    unroll_length: int = 32
+    batch_size: int = 8
+    discount: float = 1.0  # episodes end by themselves; Circuit Training's choice too
+    learning_rate: float = 1e-3
+    entropy_weight: float = 0.003
+    channels: int = 16
+    width: int = 128
+    lstm_width: int = 64
+    # transport
+    queue_bytes: int = 64 * MIB  # of one replay shard, before compression
+    queue_batches: int = 2  # a longer queue only makes the data older
+    # pace, seconds
+    publish_every_s: float = 0.5
+    refresh_every_s: float = 0.25
+    checkpoint_every_s: float = 30.0
+    # candidates of one actor
+    candidate_every_s: float = 2.0
+    candidates_kept: int = 4
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm is {self.algorithm!r}, allowed are {', '.join(ALGORITHMS)}")
+        for name in ("environments", "unroll_length", "batch_size", "queue_bytes", "queue_batches"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A placement task as the learner must know it: its grid, and with that all shapes."""
+
+    side: int
+    config: TrainConfig
+
+    @classmethod
+    def of(cls, canvas: Canvas, config: TrainConfig) -> Task:
+        return cls(side=grid_side(canvas.columns, canvas.rows, config.env.max_grid), config=config)
+
+    def observation(self) -> MapObservation:
+        """One observation of zeros, all actions allowed."""
+        return MapObservation(
+            np.zeros((MAP_COUNT, self.side, self.side), np.uint8),
+            np.zeros(FEATURE_COUNT, np.float32),
+            np.ones(self.side * self.side, bool),
+        )
+
+    def agent(self) -> Agent:
+        from workers.agents.impala import Agent, ImpalaConfig
+        from workers.agents.losses import LossConfig
+        from workers.agents.networks import PlacementNet
+
+        config = self.config
+        return Agent(
+            PlacementNet(channels=config.channels, width=config.width, lstm_width=config.lstm_width),
+            ImpalaConfig(
+                discount=config.discount,
+                unroll_length=config.unroll_length,
+                batch_size=config.batch_size,
+                learning_rate=config.learning_rate,
+                loss=LossConfig(entropy_weight=config.entropy_weight),
+            ),
+            config.lstm_width,
+        )
+
+    def codec(self) -> UnrollCodec:
+        from workers.menger.codec import UnrollCodec
+
+        return UnrollCodec(self.observation(), self.config.unroll_length, self.config.lstm_width)
+
+    def unroll_bytes(self) -> int:
+        """Size of one unroll before compression; the codec's `bytes`, without loading jax."""
+        steps = self.config.unroll_length
+        observation = sum(array.nbytes for array in self.observation())
+        return (steps + 1) * (observation + 1) + 16 * steps + 8 * self.config.lstm_width + 4
+
+    def queue_items(self) -> int:
+        """Unrolls that one shard may hold: two batches, less if they exceed the bytes, never less than a batch."""
+        config = self.config
+        fit = config.queue_bytes // self.unroll_bytes()
+        return max(config.batch_size, min(config.queue_batches * config.batch_size, fit))
+
+
+def train_config(text: str, *, seed: int) -> TrainConfig:
+    """TrainConfig of a JSON object with some of its plain fields. Raises LearningSettingsError naming what is wrong."""
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise LearningSettingsError(f"settings of learning are no JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise LearningSettingsError(f"settings of learning are {type(given).__name__}, must be an object")
+    allowed = {item.name for item in fields(TrainConfig)} - {"env", "seed"}
+    if unknown := sorted(given.keys() - allowed):
+        raise LearningSettingsError(f"unknown setting {unknown[0]!r}, allowed are {', '.join(sorted(allowed))}")
+    try:
+        return TrainConfig(seed=seed, **given)
+    except (TypeError, ValueError) as error:
+        raise LearningSettingsError(str(error)) from error

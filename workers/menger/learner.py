@@ -1,0 +1,216 @@
+"""The learner: unrolls from all shards → batches on the device → V-trace steps → published versions, checkpoints.
+
+`Learner` is the loop body without processes (tests and benchmarks use it so); `Prefetch` decodes, stacks and moves the
+next batch to the device in a thread of its own; `run_learner` is the role. Version of a model = updates done + 1.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from netlists.model import Canvas
+from workers.agents import checkpoint
+from workers.agents.impala import Agent, LearnerState
+from workers.agents.types import Unroll
+from workers.menger.codec import UnrollCodec, flatten_params, stack
+from workers.menger.config import Task, TrainConfig
+from workers.menger.model_cache import ModelServer
+from workers.menger.protocol import Model, ModelSink, ReplayReader
+from workers.menger.replay import ShardedReader
+from workers.menger.roles import Life, RoleError
+from workers.menger.stats import RateMeter, RecentMean
+
+log = logging.getLogger("placewright.learner")
+
+NO_DATA_S = 300.0  # without one unroll: then something is wrong that waiting does not mend
+SKIPS_IN_A_ROW = 20  # updates that were not finite; one bad batch is survived, a broken policy is not
+READ_S = 0.5
+AHEAD = 2  # batches on the device before they are needed
+
+
+class Learner:
+    """Applies batches to a state. One thread."""
+
+    def __init__(self, agent: Agent, state: LearnerState) -> None:
+        self.agent = agent
+        self.state = state
+        self.skips_in_a_row = 0
+        self._update: Any = agent.update
+
+    @property
+    def version(self) -> int:
+        return int(self.state.step) + 1
+
+    def compile(self, codec: UnrollCodec) -> None:
+        """Compile the update before the first batch is there."""
+        zeros = jax.tree.map(lambda spec: np.zeros(spec.shape, spec.dtype), codec.like)
+        batch = stack([zeros] * self.agent.config.batch_size)
+        self._update = self.agent.update.lower(self.state, batch).compile()  # type: ignore[attr-defined]
+
+    def update(self, batch: Unroll) -> dict[str, float]:
+        """One step. Returns its figures, among them `policy_lag`, the mean age of the batch in versions.
+
+        Raises RoleError after SKIPS_IN_A_ROW steps whose loss or gradient was not finite; the state then is the last
+        good one.
+        """
+        lag = self.version - float(np.mean(np.asarray(batch.version)))
+        self.state, parts = self._update(self.state, batch)
+        figures = {name: float(value) for name, value in parts.items()}
+        self.skips_in_a_row = 0 if figures.pop("finite") else self.skips_in_a_row + 1
+        if self.skips_in_a_row >= SKIPS_IN_A_ROW:
+            raise RoleError(
+                f"learner: loss or gradient not finite {self.skips_in_a_row} times in a row at version {self.version}; "
+                "the weights before are kept"
+            )
+        return {**figures, "policy_lag": lag}
+
+    def model(self) -> Model:
+        return Model(self.version, flatten_params(self.state.params))
+
+
+class Prefetch:
+    """Thread that makes batches ahead of the learner."""
+
+    def __init__(self, reader: ReplayReader, batch_size: int) -> None:
+        self._reader = reader
+        self._batch_size = batch_size
+        self._batches: queue.Queue[Unroll] = queue.Queue(AHEAD)
+        self._stop = threading.Event()
+        self.unrolls = 0
+        self._thread = threading.Thread(target=self._run, name="prefetch", daemon=True)
+        self._thread.start()
+
+    def next(self, timeout_s: float) -> Unroll | None:
+        try:
+            return self._batches.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        held: list[Unroll] = []
+        while not self._stop.is_set():
+            unroll = self._reader.read(READ_S)
+            if unroll is None:
+                continue
+            held.append(unroll)
+            self.unrolls += 1
+            if len(held) == self._batch_size:
+                batch = jax.device_put(stack(held))
+                held = []
+                while not self._stop.is_set():
+                    try:
+                        self._batches.put(batch, timeout=READ_S)
+                        break
+                    except queue.Full:
+                        continue
+
+
+class Publisher:
+    """Puts the newest version into a sink, at most every `every_s`."""
+
+    def __init__(self, sink: ModelSink, every_s: float) -> None:
+        self._sink = sink
+        self._every_s = every_s
+        self._last_s = -float("inf")
+
+    def publish(self, learner: Learner, now_s: float) -> None:
+        if now_s - self._last_s >= self._every_s:
+            self._sink.publish(learner.model())
+            self._last_s = now_s
+
+
+def run_learner(life: Life, canvas: Canvas, config: TrainConfig, folder: Path) -> None:
+    """The role's body. `folder` holds the job's checkpoints; the newest is gone on from."""
+    task = Task.of(canvas, config)
+    agent = task.agent()
+    codec = task.codec()
+    state = agent.init(jax.random.key(config.seed), task.observation())
+    restored = checkpoint.restore_newest(folder, state)
+    if restored is not None:
+        state, meta = restored
+        log.info("going on from step %s of %s", meta["step"], folder)
+    learner = Learner(agent, state)
+    models = ModelServer()
+    publisher = Publisher(models, config.publish_every_s)
+    publisher.publish(learner, time.monotonic())
+    life.serve_at(models.port)
+    life.state = "compiling"
+    learner.compile(codec)
+    reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * config.batch_size)
+    life.wait_for("replay")
+    prefetch = Prefetch(reader, config.batch_size)
+    try:
+        _train(life, learner, config, folder, prefetch, reader, publisher)
+    finally:
+        prefetch.stop()
+        reader.close()
+        _checkpoint(learner, folder)  # also after a fault: the state is then the last good one
+        models.stop()
+
+
+def _train(
+    life: Life,
+    learner: Learner,
+    config: TrainConfig,
+    folder: Path,
+    prefetch: Prefetch,
+    reader: ShardedReader,
+    publisher: Publisher,
+) -> None:
+    steps, busy = RateMeter(), RateMeter()
+    recent: dict[str, RecentMean] = {}
+    checkpoint_s = last_data_s = time.monotonic()
+    failed = ""
+    while not life.should_stop():
+        batch = prefetch.next(READ_S)
+        now_s = time.monotonic()
+        if batch is None:
+            waited_s = now_s - last_data_s
+            life.state = f"waiting for unrolls, {waited_s:.0f} s"
+            if waited_s > NO_DATA_S:
+                shards = len(life.addresses("replay"))
+                raise RoleError(f"learner: no batch within {NO_DATA_S:g} s; {shards} replay shards are known")
+            continue
+        life.state = "running"
+        for name, value in learner.update(batch).items():
+            recent.setdefault(name, RecentMean(50)).add(value)
+        last_data_s = time.monotonic()
+        steps.add(1)
+        busy.add(last_data_s - now_s)
+        publisher.publish(learner, last_data_s)
+        if last_data_s - checkpoint_s > config.checkpoint_every_s:
+            failed = _checkpoint(learner, folder)
+            checkpoint_s = last_data_s
+        life.stats = {
+            **{name: mean.mean() for name, mean in recent.items()},
+            "policy_version": learner.version,
+            "learner_steps_per_s": steps.per_s(),
+            "transitions_per_s": steps.per_s() * config.batch_size * config.unroll_length,
+            "busy": busy.per_s(),  # share of the time spent in updates
+            "rejected_unrolls": reader.rejected,
+            "last_rejection": reader.last_rejection,
+            "skipped_updates": int(learner.state.skipped),
+            "checkpoint_error": failed,
+        }
+
+
+def _checkpoint(learner: Learner, folder: Path) -> str:
+    """Write one; a full disk is told, not died of. Returns what went wrong."""
+    try:
+        checkpoint.save(folder, int(learner.state.step), learner.state)
+    except OSError as error:
+        log.error("checkpoint not written: %s", error)
+        return str(error)
+    return ""

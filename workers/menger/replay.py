@@ -1,0 +1,139 @@
+"""Unrolls into and out of the replay shards (servers.py), each a Reverb server with a queue bounded in bytes.
+
+On-policy use: each unroll is sampled once, oldest first; writers wait while a shard is full, which paces the actors to
+the learner. A lost shard loses its queue and nothing else: the writer turns to the others, the reader reads on.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from workers.agents.types import Unroll
+from workers.menger.codec import BadUnrollError, UnrollCodec
+from workers.menger.reverb_native import UNROLL_TABLE, ItemReader, ItemWriter, reachable
+
+log = logging.getLogger("placewright.replay")
+
+REACH_S = 1.0  # to find out whether a shard's server accepts connections
+FULL_S = 10.0  # a full shard is no fault; after so long without a place its server is asked whether it is there
+
+
+class ShardedWriter:
+    """ReplayWriter over all shards that `addresses()` names, in turn. One thread at a time."""
+
+    def __init__(self, codec: UnrollCodec, addresses: Callable[[], Sequence[str]], start_at: int = 0) -> None:
+        self._codec = codec
+        self._addresses = addresses
+        self._turn = start_at  # actors begin at different shards, so that the load is even
+        self._writer: ItemWriter | None = None
+        self._waiting: list[Unroll] = []
+        self._since_s = 0.0
+        self.lost_unrolls = 0
+
+    def write(self, unrolls: list[Unroll], timeout_s: float) -> bool:
+        self._waiting = list(unrolls)
+        return self._send() and self.flush(timeout_s)
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait for what is on its way. A shard that has gone is given up: the unrolls go to the next one."""
+        if self._writer is None:
+            if not self._waiting:
+                return True
+            if not self._send():
+                time.sleep(min(timeout_s, 0.2))  # no shard is known; ask again soon
+                return False
+        assert self._writer is not None
+        if self._writer.flush(timeout_s):
+            self._waiting = []
+            return True
+        address = self._writer.address
+        gone = address not in self._addresses()
+        if not gone and time.monotonic() - self._since_s > FULL_S:
+            gone = not reachable(address, REACH_S)
+            self._since_s = time.monotonic()
+        if gone:
+            log.warning("replay shard at %s has gone; turning to another", address)
+            self._writer = None
+            self.lost_unrolls += len(self._waiting)
+            self._send()
+        return False
+
+    def _send(self) -> bool:
+        """Hand the waiting unrolls to the next shard. False: there is none."""
+        shards = sorted(self._addresses())
+        if not shards:
+            self._writer = None
+            return False
+        address = shards[self._turn % len(shards)]
+        self._turn += 1
+        if self._writer is None or self._writer.address != address:
+            self._writer = ItemWriter(address)
+        self._since_s = time.monotonic()
+        for unroll in self._waiting:
+            self._writer.write(UNROLL_TABLE, self._codec.encode(unroll))
+        return True
+
+
+class ShardedReader:
+    """ReplayReader over all shards: a thread a shard, which may block in Reverb and is then left behind."""
+
+    def __init__(self, codec: UnrollCodec, addresses: Callable[[], Sequence[str]], max_held: int) -> None:
+        self._codec = codec
+        self._addresses = addresses
+        self._items: queue.Queue[tuple[str, list[NDArray]]] = queue.Queue(max_held)
+        self._threads: dict[str, threading.Thread] = {}
+        self._closed = threading.Event()
+        self.rejected = 0
+        self.last_rejection = ""
+
+    def read(self, timeout_s: float) -> Unroll | None:
+        """Unrolls that are no unrolls of this task, or hold nonsense, are dropped and counted in `rejected`."""
+        self._follow_shards()
+        end_s = time.monotonic() + timeout_s
+        while (left_s := end_s - time.monotonic()) > 0:
+            try:
+                address, arrays = self._items.get(timeout=min(left_s, 1.0))
+            except queue.Empty:
+                self._follow_shards()
+                continue
+            try:
+                return self._codec.decode(arrays)
+            except BadUnrollError as error:
+                self.rejected += 1
+                self.last_rejection = f"from {address}: {error}"
+                if self.rejected & (self.rejected - 1) == 0:  # 1, 2, 4, …: a broken actor must not fill the log
+                    log.warning("%d unrolls refused so far, the last %s", self.rejected, self.last_rejection)
+        return None
+
+    def _follow_shards(self) -> None:
+        for address in self._addresses():
+            if address not in self._threads:
+                thread = threading.Thread(target=self._pump, args=(address,), name=f"shard {address}", daemon=True)
+                self._threads[address] = thread
+                thread.start()
+
+    def _pump(self, address: str) -> None:
+        reader: Any = ItemReader(address, UNROLL_TABLE)
+        while not self._closed.is_set():
+            try:
+                arrays = reader.read()
+            except RuntimeError as error:
+                if not self._closed.is_set():
+                    log.warning("reading from replay shard %s ended: %s", address, error)
+                return
+            while not self._closed.is_set():
+                try:
+                    self._items.put((address, arrays), timeout=1.0)
+                    break
+                except queue.Full:
+                    continue
+
+    def close(self) -> None:
+        self._closed.set()

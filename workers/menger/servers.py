@@ -1,0 +1,44 @@
+"""The two roles that only serve: replay shard and model cache. Neither loads jax. Called by workers/cli/role.py."""
+
+from __future__ import annotations
+
+from workers.menger.config import Task, TrainConfig
+from workers.menger.model_cache import FallbackSource, ModelServer, Relay
+from workers.menger.reverb_native import UNROLL_TABLE, queue_table, start_server
+from workers.menger.roles import Life
+
+READ_S = 10.0
+
+
+class ReplayServer:
+    """One shard's server: a queue of at most `max_items` unrolls. `port` is where it listens."""
+
+    def __init__(self, max_items: int) -> None:
+        self.max_items = max_items
+        self._server, self.port = start_server([queue_table(UNROLL_TABLE, max_items)])
+
+    def stop(self) -> None:
+        self._server.Stop()
+
+
+def run_replay(life: Life, task: Task) -> None:
+    """Serve one shard until told to stop."""
+    server = ReplayServer(task.queue_items())
+    life.stats = {"max_items": server.max_items, "item_bytes": task.unroll_bytes()}
+    life.state = "running"
+    life.serve_at(server.port)
+    life.stopped.wait()
+    server.stop()
+
+
+def run_cache(life: Life, config: TrainConfig) -> None:
+    """Serve the newest model of the learner until told to stop."""
+    server = ModelServer()
+    relay = Relay(FallbackSource(lambda: life.addresses("learner")), server.publish, config.refresh_every_s, READ_S)
+    life.state = "running"
+    life.serve_at(server.port)
+    relay.start()
+    while not life.stopped.wait(0.5):
+        life.stats = {"model_version": server.version, "model_source_away": relay.away}
+    relay.stop()
+    server.stop()
