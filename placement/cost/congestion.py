@@ -10,6 +10,8 @@ the number of those lines (`Problem.hor_share`, `ver_share`), and `lines.spread`
 
 from __future__ import annotations
 
+from numpy.typing import NDArray
+
 from placement.cost.geometry import cell_of, overlap
 from placement.cost.kernels import inlined
 from placement.cost.lines import Lines, add_cell, add_segment
@@ -19,7 +21,16 @@ _PARTIAL_UM = 1e-5  # µm; a row covered to within this counts as covered (rule)
 
 
 @inlined
-def distinct_cells(p: Problem, net: int, term_row, term_col, stamp, token: int, out_row, out_col) -> int:
+def distinct_cells(
+    p: Problem,
+    net: int,
+    term_row: NDArray,
+    term_col: NDArray,
+    stamp: NDArray,
+    token: int,
+    out_row: NDArray,
+    out_col: NDArray,
+) -> int:
     """Distinct cells of a net's terminals, the driver's first: written to out_row, out_col; returns how many.
 
     stamp (rows·columns,) int64 scratch: on return it holds `token` in exactly these cells; the token must be new.
@@ -62,7 +73,7 @@ def _before(ra: int, ca: int, rb: int, cb: int) -> bool:
 
 
 @inlined
-def _route_three(p: Problem, row, col, amount: float, hor: Lines, ver: Lines) -> None:
+def _route_three(p: Problem, row: NDArray, col: NDArray, amount: float, hor: Lines, ver: Lines) -> None:
     r1, c1, r2, c2, r3, c3 = row[0], col[0], row[1], col[1], row[2], col[2]
     if _before(c2, r2, c1, r1):
         r1, c1, r2, c2 = r2, c2, r1, c1
@@ -96,7 +107,7 @@ def _route_three(p: Problem, row, col, amount: float, hor: Lines, ver: Lines) ->
 
 
 @inlined
-def route_cells(p: Problem, row, col, count: int, amount: float, hor: Lines, ver: Lines) -> None:
+def route_cells(p: Problem, row: NDArray, col: NDArray, count: int, amount: float, hor: Lines, ver: Lines) -> None:
     """Add the route over `count` distinct cells, the driver's first; row, col int arrays."""
     if count == 3:
         _route_three(p, row, col, amount, hor, ver)

@@ -5,6 +5,8 @@ Both computations must use these very functions: cells are found by a floor, so 
 
 from __future__ import annotations
 
+from numpy.typing import NDArray
+
 from netlists.model import ORIENTATION_MATRIX
 from placement.cost.kernels import inlined
 from placement.cost.problem import Problem
@@ -24,7 +26,17 @@ def cell_of(position: float, size: float, count: int) -> int:
 
 
 @inlined
-def place_terminals(p: Problem, node: int, x: float, y: float, o: int, term_x, term_y, term_row, term_col) -> None:
+def place_terminals(
+    p: Problem,
+    node: int,
+    x: float,
+    y: float,
+    o: int,
+    term_x: NDArray,
+    term_y: NDArray,
+    term_row: NDArray,
+    term_col: NDArray,
+) -> None:
     """Write position and cell of every terminal of a node whose centre is (x, y) µm and orientation o."""
     a, b, c, d = _MATRIX[o, 0, 0], _MATRIX[o, 0, 1], _MATRIX[o, 1, 0], _MATRIX[o, 1, 1]
     for term in range(p.node_term_start[node], p.node_term_start[node + 1]):

@@ -2,8 +2,8 @@
 
 In: a Problem and a State at some placement; proposals for one or more nodes. Out: the exact cost of the proposal.
 Kernels `propose`, `trial`, `accept`, `withdraw` are for compiled search loops; `IncrementalCost` wraps them.
-Equal to `placement.cost.evaluate` to 1e-9 after any number of commits (property tests); rounding is kept from adding up by
-`rebuild`, which loops call now and then.
+Equal to `placement.cost.evaluate` to 1e-9 after any number of commits (property tests); rounding is kept from adding
+up by `rebuild`, which loops call now and then.
 
 A trial writes only its own scratch (proposed terminals, changes of maps), never what a reader of the state sees.
 Knows nothing of legality.
@@ -29,7 +29,7 @@ from placement.cost.topk import Level, new_level, set_level, top_sum
 from placement.cost.wirelength import net_hpwl
 
 WIRELENGTH, COST, NEW_WIRELENGTH, NEW_COST = 0, 1, 2, 3  # indices of State.total
-MOVED, NETS, TOKEN, REROUTE = 0, 1, 2, 3  # indices of State.count
+MOVED, NETS, TOKEN, REROUTE = 0, 1, 2, 3  # indices of State.counter
 
 
 class State(NamedTuple):
@@ -51,8 +51,8 @@ class State(NamedTuple):
     weight: NDArray[np.float64]  # (3,) wirelength, density, congestion
     total: NDArray[np.float64]  # (4,)
     # of the trial
-    count: NDArray[np.int64]  # (4,)
-    moved: NDArray[np.int64]  # (N,) nodes proposed, first count[MOVED]
+    counter: NDArray[np.int64]  # (4,)
+    moved: NDArray[np.int64]  # (N,) nodes proposed, first counter[MOVED]
     to_x: NDArray[np.float64]  # (N,) their new places
     to_y: NDArray[np.float64]
     to_orientation: NDArray[np.int8]
@@ -61,7 +61,7 @@ class State(NamedTuple):
     new_term_row: NDArray[np.int32]
     new_term_col: NDArray[np.int32]
     net_seen: NDArray[np.int64]  # (E,) token of the last trial that looked
-    net_list: NDArray[np.int32]  # (E,) nets of this trial, first count[NETS]
+    net_list: NDArray[np.int32]  # (E,) nets of this trial, first counter[NETS]
     net_new: NDArray[np.float64]  # (E,) their new half-perimeters
     old_stamp: NDArray[np.int64]  # (rows·columns,)
     new_stamp: NDArray[np.int64]
@@ -79,18 +79,18 @@ class State(NamedTuple):
 @inlined
 def propose(p: Problem, s: State, node: int, x: float, y: float, orientation: int) -> None:
     """Add a node's new place (µm, centre) to the trial; each node once a trial."""
-    i = s.count[MOVED]
+    i = s.counter[MOVED]
     s.moved[i], s.to_x[i], s.to_y[i], s.to_orientation[i] = node, x, y, orientation
-    s.count[MOVED] = i + 1
+    s.counter[MOVED] = i + 1
     place_terminals(p, node, x, y, orientation, s.new_term_x, s.new_term_y, s.new_term_row, s.new_term_col)
     for term in range(p.node_term_start[node], p.node_term_start[node + 1]):
         if s.new_term_row[term] != s.term_row[term] or s.new_term_col[term] != s.term_col[term]:
-            s.count[REROUTE] = 1
+            s.counter[REROUTE] = 1
 
 
 @inlined
 def _forget(s: State) -> None:
-    s.count[MOVED] = s.count[NETS] = s.count[REROUTE] = 0
+    s.counter[MOVED] = s.counter[NETS] = s.counter[REROUTE] = 0
     clear(s.d_hor)
     clear(s.d_ver)
     clear(s.d_density)
@@ -99,7 +99,7 @@ def _forget(s: State) -> None:
 @inlined
 def withdraw(p: Problem, s: State) -> None:
     """Drop the trial."""
-    for i in range(s.count[MOVED]):
+    for i in range(s.counter[MOVED]):
         for term in range(p.node_term_start[s.moved[i]], p.node_term_start[s.moved[i] + 1]):
             s.new_term_x[term], s.new_term_y[term] = s.term_x[term], s.term_y[term]
             s.new_term_row[term], s.new_term_col[term] = s.term_row[term], s.term_col[term]
@@ -117,8 +117,8 @@ def _reroute(p: Problem, s: State, net: int) -> None:
             break
     if not changed:
         return
-    s.count[TOKEN] += 1
-    token, routes = s.count[TOKEN], p.net_routes[net]
+    s.counter[TOKEN] += 1
+    token, routes = s.counter[TOKEN], p.net_routes[net]
     n_old = distinct_cells(p, net, s.term_row, s.term_col, s.old_stamp, token, s.old_row, s.old_col)
     n_new = distinct_cells(p, net, s.new_term_row, s.new_term_col, s.new_stamp, token, s.new_row, s.new_col)
     row, col = s.old_row[0], s.old_col[0]
@@ -138,9 +138,9 @@ def _reroute(p: Problem, s: State, net: int) -> None:
 def _trial_nets(p: Problem, s: State) -> float:
     """Nets of the proposed nodes: routes into the raw maps; returns the change of wirelength (µm)."""
     change = 0.0
-    s.count[TOKEN] += 1
-    trial, nets = s.count[TOKEN], 0
-    for i in range(s.count[MOVED]):
+    s.counter[TOKEN] += 1
+    trial, nets = s.counter[TOKEN], 0
+    for i in range(s.counter[MOVED]):
         node = s.moved[i]
         for j in range(p.node_net_start[node], p.node_net_start[node + 1]):
             net = p.node_net[j]
@@ -151,16 +151,16 @@ def _trial_nets(p: Problem, s: State) -> float:
             change += p.net_weight[net] * (hpwl - s.hpwl[net])
             s.net_list[nets], s.net_new[nets] = net, hpwl
             nets += 1
-            if s.count[REROUTE]:
+            if s.counter[REROUTE]:
                 _reroute(p, s, net)
-    s.count[NETS] = nets
+    s.counter[NETS] = nets
     return change
 
 
 @inlined
 def _trial_boxes(p: Problem, s: State) -> None:
     """Boxes of the proposed nodes: area into the density change, taken supply into the congestion changes."""
-    for i in range(s.count[MOVED]):
+    for i in range(s.counter[MOVED]):
         node = s.moved[i]
         if not p.has_area[node]:
             continue
@@ -183,7 +183,7 @@ def _few_cells_density(p: Problem, s: State) -> float:
     for node in range(len(s.x)):
         if p.has_area[node]:
             x, y, o = s.x[node], s.y[node], s.orientation[node]
-            for i in range(s.count[MOVED]):
+            for i in range(s.counter[MOVED]):
                 if s.moved[i] == node:
                     x, y, o = s.to_x[i], s.to_y[i], s.to_orientation[i]
             half_width, half_height = half_size(p, node, o)
@@ -218,13 +218,13 @@ def trial(p: Problem, s: State, limit: float) -> float:
 @kernel
 def accept(p: Problem, s: State) -> None:
     """Make the trial the state. Only after a `trial` that did not stop at its limit."""
-    for i in range(s.count[MOVED]):
+    for i in range(s.counter[MOVED]):
         node = s.moved[i]
         s.x[node], s.y[node], s.orientation[node] = s.to_x[i], s.to_y[i], s.to_orientation[i]
         for term in range(p.node_term_start[node], p.node_term_start[node + 1]):
             s.term_x[term], s.term_y[term] = s.new_term_x[term], s.new_term_y[term]
             s.term_row[term], s.term_col[term] = s.new_term_row[term], s.new_term_col[term]
-    for i in range(s.count[NETS]):
+    for i in range(s.counter[NETS]):
         s.hpwl[s.net_list[i]] = s.net_new[i]
     add_map(s.hor, s.d_hor)
     add_map(s.ver, s.d_ver)
@@ -264,7 +264,7 @@ def new_state(p: Problem, placement: Placement, weights: Weights = DEFAULT_WEIGH
         congestion_level=new_level(2 * cells),
         weight=np.array(weights, dtype=np.float64),
         total=np.zeros(4),
-        count=np.zeros(4, dtype=np.int64),
+        counter=np.zeros(4, dtype=np.int64),
         moved=np.zeros(n, dtype=np.int64),
         to_x=np.zeros(n),
         to_y=np.zeros(n),
@@ -312,12 +312,11 @@ def rebuild(p: Problem, s: State) -> None:
         density,
     )
     s.total[WIRELENGTH] = fill(p, s.x, s.y, s.orientation, scratch)
-    s.count[TOKEN] += len(p.net_weight) + 1  # stamps hold net numbers now
+    s.counter[TOKEN] += len(p.net_weight) + 1  # stamps hold net numbers now
     _fill_hpwl(p, s)
     s.hor[:], s.ver[:], s.density[:] = hor.value, ver.value, density.value
-    for new, old in zip((s.new_term_x, s.new_term_y, s.new_term_row, s.new_term_col),
-                        (s.term_x, s.term_y, s.term_row, s.term_col), strict=True):  # fmt: skip
-        new[:] = old
+    s.new_term_x[:], s.new_term_y[:] = s.term_x, s.term_y
+    s.new_term_row[:], s.new_term_col[:] = s.term_row, s.term_col
     if p.density_top:
         set_level(s.density_level, p.density_top, (s.density,))
     set_level(s.congestion_level, p.congestion_top, (s.hor, s.ver))
@@ -387,7 +386,7 @@ class IncrementalCost:
     def commit(self) -> None:
         """Make the last change tried the state."""
         s = self.state
-        moved = s.moved[: s.count[MOVED]].tolist()
+        moved = s.moved[: s.counter[MOVED]].tolist()
         if not moved:
             raise RuntimeError("nothing has been tried since the last commit or undo")
         self._journal.append([(n, float(s.x[n]), float(s.y[n]), int(s.orientation[n])) for n in moved])

@@ -10,7 +10,7 @@ from numba import njit
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 
-# For the small steps inside loops: a tuple of arrays is a hundred machine words, too many to pass for nanoseconds of work.
+# For the small steps inside loops: a tuple of arrays is a hundred machine words, too many to pass for some nanoseconds.
 inlined = njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
 
 # Sums in any order, so that they are vectorised. Not for positions: the last bit of those decides on grid cells.

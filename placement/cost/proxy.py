@@ -95,7 +95,7 @@ def new_scratch(p: Problem) -> Scratch:
 
 
 @kernel
-def fill(p: Problem, x, y, orientation, s: Scratch) -> float:
+def fill(p: Problem, x: NDArray, y: NDArray, orientation: NDArray, s: Scratch) -> float:
     """Everything but the top-k means, into fresh scratch. Returns the sum of weight x HPWL (µm)."""
     for node in range(len(x)):
         place_terminals(p, node, x[node], y[node], orientation[node], s.term_x, s.term_y, s.term_row, s.term_col)

@@ -29,6 +29,9 @@ _MAX_STEPS = 60
 _BAND_MIN, _BAND_MAX = 100, 400  # values; a look-up scans them all, at four a cycle
 
 
+Maps = tuple[tuple[NDArray, Lines], ...]
+
+
 class Level(NamedTuple):
     """Where the k largest values begin."""
 
@@ -43,7 +46,7 @@ def new_level(values: int) -> Level:
 
 
 @summing
-def _line_excess(values, t: float) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+def _line_excess(values: NDArray, t: float) -> tuple[float, float]:
     total, above = 0.0, 0.0
     for i in range(len(values)):
         over = values[i] - t
@@ -53,7 +56,7 @@ def _line_excess(values, t: float) -> tuple[float, float]:  # type: ignore[no-un
 
 
 @summing
-def _line_change(values, change, t: float) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+def _line_change(values: NDArray, change: NDArray, t: float) -> tuple[float, float]:
     total, above = 0.0, 0.0
     for i in range(len(values)):
         old = values[i] - t
@@ -64,7 +67,7 @@ def _line_change(values, change, t: float) -> tuple[float, float]:  # type: igno
 
 
 @inlined
-def _change(maps, t: float) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+def _change(maps: Maps, t: float) -> tuple[float, float]:
     """What the changes do to Σ max(v − t, 0) and #{v > t}."""
     total, above = 0.0, 0.0
     for values, change in maps:
@@ -78,7 +81,7 @@ def _change(maps, t: float) -> tuple[float, float]:  # type: ignore[no-untyped-d
 
 
 @inlined
-def _build_band(level: Level, maps) -> None:  # type: ignore[no-untyped-def]
+def _build_band(level: Level, maps: Maps) -> None:
     """Collect the unchanged values near the threshold."""
     low, high = level.at[T] - level.at[HALF_WIDTH], level.at[T] + level.at[HALF_WIDTH]
     high_sum, high_count, size = 0.0, 0, 0
@@ -102,7 +105,7 @@ def _build_band(level: Level, maps) -> None:  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _unchanged(level: Level, maps, t: float) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+def _unchanged(level: Level, maps: Maps, t: float) -> tuple[float, float]:
     """Σ max(v − t, 0) and #{v > t} of the maps without their changes."""
     if level.at[LOW] <= t < level.at[HIGH]:
         total, above = _line_excess(level.band[: level.size[0]], t)
@@ -117,7 +120,7 @@ def _unchanged(level: Level, maps, t: float) -> tuple[float, float]:  # type: ig
 
 
 @kernel
-def top_sum(k: int, level: Level, maps, limit: float) -> float:  # type: ignore[no-untyped-def]
+def top_sum(k: int, level: Level, maps: Maps, limit: float) -> float:
     """Sum of the k largest values of the changed maps, 1 ≤ k ≤ their number; or a lower bound of it above `limit`.
 
     Exact to 1e-13 relative. `accept` makes its threshold the level's.
@@ -181,8 +184,3 @@ def set_level(level: Level, k: int, values: tuple[NDArray[np.float64], ...]) -> 
     level.at[T], level.at[EXCESS], level.at[ABOVE] = t, float((over - t).sum()), float(len(over))
     level.at[HALF_WIDTH] = max(0.02 * float(flat.max() - flat.min()), 1e-6)
     level.size[0] = -1
-
-
-def changed(values: NDArray[np.float64], change: Lines) -> tuple[NDArray[np.float64], Lines]:
-    """One entry of `maps`."""
-    return values, change

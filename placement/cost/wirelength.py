@@ -6,12 +6,14 @@ Called by the full evaluation (all nets) and the incremental one (nets of a move
 
 from __future__ import annotations
 
+from numpy.typing import NDArray
+
 from placement.cost.kernels import inlined
 from placement.cost.problem import Problem
 
 
 @inlined
-def net_hpwl(p: Problem, net: int, term_x, term_y) -> float:
+def net_hpwl(p: Problem, net: int, term_x: NDArray, term_y: NDArray) -> float:
     """Half-perimeter (µm) of one net. term_x, term_y (T,) float64 µm."""
     first = p.net_term[p.net_start[net]]
     x_low = x_high = term_x[first]

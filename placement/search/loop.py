@@ -1,0 +1,200 @@
+"""The compiled loop of the search: propose, try exactly, keep or drop.
+
+`run` makes a number of trials at one temperature (0 = only what is no worse). Its moves: a step at random, to a
+terminal of one of its nets (in x, in y, or both, which takes the whole route out of a row or column), to a random
+place, exchange with another macro, flip. Every decision uses the exact cost. Deterministic for a board's generator.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.cost.geometry import half_size
+from placement.cost.incremental import COST, MOVED, State, accept, propose, trial, withdraw
+from placement.cost.kernels import inlined, kernel
+from placement.cost.problem import Problem
+from placement.search.board import Board, below, clamp, fits, save_best, set_box, uniform
+
+STEP, TO_NET, ANYWHERE, SWAP, FLIP = 0, 1, 2, 3, 4
+KINDS = 5
+
+
+@inlined
+def _propose_place(p: Problem, s: State, b: Board, node: int, x: float, y: float) -> bool:
+    """Propose a node at the legal place nearest to (x, y), as far as the canvas goes; False when it is taken."""
+    half_w, half_h = half_size(p, node, s.orientation[node])
+    slot = b.slot[node]
+    clearance = b.clearance if slot >= 0 else 0.0
+    x = clamp(x, half_w, p.width, clearance, s.x[node])
+    y = clamp(y, half_h, p.height, clearance, s.y[node])
+    if slot >= 0 and not fits(p, b, slot, -1, x, y, half_w, half_h):
+        return False
+    propose(p, s, node, x, y, s.orientation[node])
+    return True
+
+
+@inlined
+def _propose_step(p: Problem, s: State, b: Board, node: int, reach: float) -> bool:
+    """A step of random length, up to `reach` of the canvas, short ones as often as long ones of each magnitude."""
+    length = reach * 0.01 ** uniform(b)
+    x = s.x[node] + (2.0 * uniform(b) - 1.0) * length * p.width
+    y = s.y[node] + (2.0 * uniform(b) - 1.0) * length * p.height
+    which = uniform(b)
+    if which < 0.25:
+        x = s.x[node]
+    elif which < 0.5:
+        y = s.y[node]
+    return _propose_place(p, s, b, node, x, y)
+
+
+@inlined
+def _propose_to_net(p: Problem, s: State, b: Board, node: int) -> bool:
+    """To the row, the column or the cell of a terminal of one of the node's nets."""
+    first = p.node_net_start[node]
+    nets = p.node_net_start[node + 1] - first
+    if nets == 0:
+        return False
+    net = p.node_net[first + below(b, nets)]
+    degree = p.net_start[net + 1] - p.net_start[net]
+    term = p.net_term[p.net_start[net] + below(b, degree)]
+    own = p.net_term[p.net_start[net]]
+    for k in range(p.net_start[net], p.net_start[net + 1]):
+        t = p.net_term[k]
+        if p.node_term_start[node] <= t < p.node_term_start[node + 1]:
+            own = t
+    x = s.x[node] + s.term_x[term] - s.term_x[own] + (uniform(b) - 0.5) * p.cell_width
+    y = s.y[node] + s.term_y[term] - s.term_y[own] + (uniform(b) - 0.5) * p.cell_height
+    which = uniform(b)
+    if which < 0.4:
+        x = s.x[node]
+    elif which < 0.8:
+        y = s.y[node]
+    return _propose_place(p, s, b, node, x, y)
+
+
+@inlined
+def _propose_swap(p: Problem, s: State, b: Board, node: int) -> bool:
+    """Exchange centres: a hard macro with one of its size, a soft one with any soft one."""
+    if b.slot[node] >= 0:
+        first = b.peer_start[node]
+        count = b.peer_start[node + 1] - first
+        if count == 0:
+            return False
+        other = b.peer[first + below(b, count)]
+        if other == node:
+            return False
+        propose(p, s, node, s.x[other], s.y[other], s.orientation[node])
+        propose(p, s, other, s.x[node], s.y[node], s.orientation[other])
+        return True
+    other = b.movable[below(b, len(b.movable))]
+    if other == node or b.slot[other] >= 0:
+        return False
+    x, y = s.x[node], s.y[node]
+    return _propose_place(p, s, b, node, s.x[other], s.y[other]) and _propose_place(p, s, b, other, x, y)
+
+
+@inlined
+def _propose_flip(p: Problem, s: State, b: Board) -> bool:
+    """A hard macro in another orientation of its class."""
+    if len(b.movable_hard) == 0:
+        return False
+    node = b.movable_hard[below(b, len(b.movable_hard))]
+    now = int(s.orientation[node])
+    propose(p, s, node, s.x[node], s.y[node], (now & 4) | ((now + 1 + below(b, 3)) & 3))
+    return True
+
+
+@inlined
+def _take(p: Problem, s: State, b: Board) -> None:
+    """Accept the trial and keep the hard macros' boxes in step."""
+    moved = s.counter[MOVED]
+    accept(p, s)
+    for i in range(moved):
+        node = s.moved[i]
+        slot = b.slot[node]
+        if slot >= 0:
+            half_w, half_h = half_size(p, node, s.orientation[node])
+            set_box(b, slot, s.x[node], s.y[node], half_w, half_h)
+
+
+@kernel
+def run(
+    p: Problem,
+    s: State,
+    b: Board,
+    mix: NDArray,
+    temperature: float,
+    reach: float,
+    trials: int,
+    tried: NDArray,
+    taken: NDArray,
+) -> None:
+    """Make `trials` trials.
+
+    mix (KINDS,) cumulative shares of the kinds of move · temperature in units of cost · reach: longest step, share of
+    the canvas · tried, taken (KINDS,) int64 counters to add to. The best placement goes to the board.
+    """
+    for _ in range(trials):
+        kind_draw = uniform(b)
+        kind = 0
+        while kind < KINDS - 1 and kind_draw >= mix[kind]:
+            kind += 1
+        node = b.movable[below(b, len(b.movable))]
+        tried[kind] += 1
+        if kind == STEP:
+            possible = _propose_step(p, s, b, node, reach)
+        elif kind == TO_NET:
+            possible = _propose_to_net(p, s, b, node)
+        elif kind == ANYWHERE:
+            possible = _propose_place(p, s, b, node, uniform(b) * p.width, uniform(b) * p.height)
+        elif kind == SWAP:
+            possible = _propose_swap(p, s, b, node)
+        else:
+            possible = _propose_flip(p, s, b)
+        if not possible:
+            withdraw(p, s)
+            continue
+        limit = s.total[COST]
+        if temperature > 0.0:
+            limit -= temperature * np.log(1.0 - uniform(b))
+        cost = trial(p, s, limit)
+        if cost > limit:
+            withdraw(p, s)
+            continue
+        if not b.best_saved[0] and cost > b.best[0]:
+            save_best(s, b)
+        _take(p, s, b)
+        taken[kind] += 1
+        if cost < b.best[0]:
+            b.best[0] = cost
+            b.best_saved[0] = False
+    if not b.best_saved[0]:
+        save_best(s, b)
+
+
+@kernel
+def flip_pass(p: Problem, s: State, b: Board) -> int:
+    """Try every movable hard macro in every orientation of its class until no flip is better. Returns the trials.
+
+    Starts from, and leaves, a state that is the board's best placement.
+    """
+    trials = 0
+    better = True
+    while better:
+        better = False
+        for node in b.movable_hard:
+            for turn in range(1, 4):
+                now = int(s.orientation[node])
+                propose(p, s, node, s.x[node], s.y[node], (now & 4) | ((now + turn) & 3))
+                trials += 1
+                cost = trial(p, s, s.total[COST])
+                if cost < s.total[COST] * (1.0 - 1e-12):
+                    _take(p, s, b)
+                    better = True
+                else:
+                    withdraw(p, s)
+    if s.total[COST] < b.best[0]:
+        b.best[0] = s.total[COST]
+        save_best(s, b)
+    return trials
