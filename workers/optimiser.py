@@ -1,8 +1,8 @@
 """The optimiser role: takes a legal start, betters it with the exact search, hands every improvement to the run.
 
-`placewright role optimiser --job ID --index I` (workers/cli/role.py) calls `run_optimiser`. What to start from is decided by `next_start`:
-the legalised upload first, then in turn the best episode that actors found and the best placement so far.
-Improvements go to the database as candidates of kind "improved"; the run checks, writes and ranks them.
+`placewright role optimiser --job ID --index I` (workers/cli/role.py) calls `run_optimiser`. It begins at the legalised
+upload; later rounds take the best episode that actors have found, else the best placement so far. Improvements go to
+the database as candidates of kind "improved"; the run (workers/run.py) checks, writes and ranks them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.jobs.store import JobStore
+from netlists.circuit_training.plc import read_plc
 from netlists.model import Design, Placement
 from placement.cost import CostReport, evaluate
 from placement.layout import pack_layout, unpack_layout
@@ -101,10 +102,9 @@ def run_optimiser(
 ) -> None:
     """Connects one `Optimiser` to the database: starts from there, improvements to there."""
     job = store.job(job_id)
-    count = design.netlist.node_count
 
     def placed(layout: bytes) -> Placement:
-        x_um, y_um, orientation = unpack_layout(layout, count)
+        x_um, y_um, orientation = unpack_layout(layout, design.netlist.node_count)
         return design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation)
 
     def take_episode() -> Start | None:
@@ -117,14 +117,14 @@ def run_optimiser(
         return None
 
     def take_best() -> Start | None:
-        best = store.best_layout(job_id)
-        if best is None:
-            return None
-        origin = {key: value for key, value in best.provenance.items() if key not in ("stages", "trials")}
-        return Start(placement=placed(best.layout), lineage=f"optimiser {index}, best", origin=origin)
+        for best in store.placements(job_id)[:1]:
+            origin = {key: value for key, value in best.provenance.items() if key not in ("stages", "trials")}
+            placement = read_plc(best.folder / "placement.plc", design.netlist).placement
+            return Start(placement=placement, lineage=f"optimiser {index}, best", origin=origin)
+        return None
 
     def report(placement: Placement, cost: CostReport, start: Start, found: Mapping[str, Any]) -> None:
-        origin = {**start.origin, **found, "optimiser": index, "seed": job.spec.seed, "lineage": start.lineage}
+        origin = {**start.origin, **found, "optimiser": index, "seed": job.seed, "lineage": start.lineage}
         layout = pack_layout(placement.x_um, placement.y_um, placement.orientation)
         store.add_candidate(job_id, cost.proxy_cost, layout, origin, kind="improved")
 
@@ -134,9 +134,9 @@ def run_optimiser(
     first = Start(placement=first.placement, lineage=f"optimiser {index}, start", origin=first.origin)
     Optimiser(
         design=design,
-        method=job.spec.method,
+        method=job.method,
         index=index,
-        seed=job.spec.seed,
+        seed=job.seed,
         seconds=seconds,
         take_episode=take_episode,
         take_best=take_best,

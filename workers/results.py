@@ -28,7 +28,7 @@ NETLIST_FILE = "placement.pb.txt.gz"
 CHECK_TIMEOUT_S = 300
 
 
-class IllegalResult(Exception):
+class IllegalResultError(Exception):
     """A candidate's written file did not pass the check. Says why."""
 
 
@@ -43,7 +43,7 @@ class WrittenPlacement:
 
 
 def write_result(design: Design, placement: Placement, parent: Path) -> WrittenPlacement:
-    """Write `placement` into a new folder below `parent` and judge the file. Raises IllegalResult, OSError."""
+    """Write `placement` into a new folder below `parent` and judge the file. Raises IllegalResultError, OSError."""
     folder = parent / f"incoming-{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     try:
@@ -53,7 +53,7 @@ def write_result(design: Design, placement: Placement, parent: Path) -> WrittenP
         costs = evaluate(design, read_back)
         legality = check(design, read_back)
         if not legality.legal:
-            raise IllegalResult("; ".join(legality.problems()))
+            raise IllegalResultError("; ".join(legality.problems()))
         write_json(folder / "placement.json", design, read_back, costs.as_dict())
         write_svg(folder / "placement.svg", design, read_back)
         write_png(folder / "placement.png", design, read_back)
@@ -71,7 +71,7 @@ def add_netlist(design: Design, placement: Placement, folder: Path) -> None:
 def check_independently(files: Sequence[Path], plc: Path, start: Path | None) -> Mapping[str, Any]:
     """Judge a written file in a process of its own that is given nothing but files: `placewright check`.
 
-    Returns its report. Raises IllegalResult with its words if the file is illegal or cannot be judged.
+    Returns its report. Raises IllegalResultError with its words if the file is illegal or cannot be judged.
     """
     words = [sys.executable, "-m", "workers.cli.main", "check", *map(str, files), "--plc", str(plc), "--json"]
     if start is not None:
@@ -81,5 +81,5 @@ def check_independently(files: Sequence[Path], plc: Path, start: Path | None) ->
         report: Mapping[str, Any] = json.loads(done.stdout)
         return report
     if done.returncode == 1 and done.stdout:
-        raise IllegalResult("; ".join(json.loads(done.stdout)["problems"]))
-    raise IllegalResult(f"the check ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
+        raise IllegalResultError("; ".join(json.loads(done.stdout)["problems"]))
+    raise IllegalResultError(f"the check ended with code {done.returncode}: {done.stderr.strip()[-500:]}")

@@ -15,19 +15,21 @@ import argparse
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
 from backend.core.config import get_settings
-from backend.jobs.store import Candidate, JobRecord, JobStore
+from backend.jobs.records import Candidate, JobRecord
+from backend.jobs.store import JobStore
 from backend.schemas import EventKind, JobState
 from netlists.circuit_training.plc import read_plc
+from netlists.circuit_training.writer import write_plc
 from netlists.errors import InputError
 from netlists.load import load_design
 from netlists.model import Design, Placement
@@ -37,13 +39,13 @@ from workers.metrics import role_metrics
 from workers.processes import this_host
 from workers.results import (
     QUICK_FORMATS,
-    IllegalResult,
+    IllegalResultError,
     WrittenPlacement,
     add_netlist,
     check_independently,
     write_result,
 )
-from workers.role_set import RoleSet, make_role_set
+from workers.role_set import Roles, make_role_set
 from workers.topology import LEARNING_METHODS, learning_available, plan
 
 log = logging.getLogger("placewright.run")
@@ -58,7 +60,7 @@ MAX_RESTARTS = 5  # of one role process; a role that dies at once each time is a
 DATABASE_AWAY_S = 120.0  # a run goes on without its database for this long
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The run must end now: cancelled, interrupted, or the lease is another's."""
 
 
@@ -68,7 +70,7 @@ class Run:
     def __init__(self, store: JobStore, job_id: str) -> None:
         self.store = store
         self.job_id = job_id
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+        self.owner = f"{this_host()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.stage = "starting"
         self.state = JobState.RUNNING
         self.progress = 0.0
@@ -79,7 +81,7 @@ class Run:
         self.ended = threading.Event()
         self.best_cost = float("inf")
         self.entries: dict[str, tuple[str, float]] = {}  # lineage -> leaderboard entry, its cost
-        self.roles: RoleSet | None = None
+        self.roles: Roles | None = None
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -94,14 +96,14 @@ class Run:
         try:
             self._work(self.store.job(self.job_id))
             self._finish(JobState.DONE, None)
-        except Stopped:
+        except StoppedError:
             if self.cancelled.is_set():
                 self._finish(JobState.CANCELLED, "cancelled by the user")
             elif not self.lost.is_set():
                 code = INTERRUPTED
         except InputError as error:
             self._finish(JobState.FAILED, str(error))
-        except IllegalResult as error:
+        except IllegalResultError as error:
             self._finish(JobState.FAILED, f"the written result did not pass the check: {error}")
         except OSError as error:
             log.exception("run failed")
@@ -144,7 +146,7 @@ class Run:
 
     def _check_stop(self) -> None:
         if self.should_stop():
-            raise Stopped
+            raise StoppedError
 
     def _patiently(self, call: Callable[[], Any]) -> Any:
         """A write that must not be lost: tried again while the database is away, for DATABASE_AWAY_S."""
@@ -204,7 +206,7 @@ class Run:
                 EventKind.LOG,
                 level="warning",
                 role="run",
-                message=f"attempt {self.job.attempt}: going on from the best placement, proxy cost {self.best_cost:.4f}",
+                message=f"attempt {self.job.attempt}: going on from the best so far, {self.best_cost:.4f}",
             )
             return design
         written = write_result(design, legalise(design, design.start), self.job.folder / "placements")
@@ -270,13 +272,14 @@ class Run:
         """Turn waiting improvements into leaderboard entries. Returns how many were looked at."""
         candidates = self.store.take_candidates(self.job_id, limit, kind="improved")
         for candidate in candidates:
-            lineage = str(candidate.origin.get("lineage", ""))
-            known = self.entries.get(lineage)
+            known = self.entries.get(str(candidate.origin.get("lineage", "")))
             if known is not None and candidate.cost >= known[1]:
+                if candidate.cost == known[1] and not candidate.origin.get("running"):
+                    self.store.set_provenance(known[0], self._provenance(candidate.origin))  # now with its stages
                 continue
             try:
                 written = write_result(design, self._placed(design, candidate), self.job.folder / "placements")
-            except IllegalResult as error:
+            except IllegalResultError as error:
                 log.error("an illegal candidate was left out: %s", error)
                 self._event(
                     EventKind.LOG, level="error", role="run", message=f"an illegal candidate was left out: {error}"
@@ -292,13 +295,7 @@ class Run:
     def _enter_result(self, written: WrittenPlacement, origin: Mapping[str, Any]) -> None:
         lineage = str(origin.get("lineage", ""))
         replaces = self.entries.get(lineage, (None, 0.0))[0]
-        provenance = {
-            **{key: value for key, value in origin.items() if key != "running"},
-            "method": self.job.method,
-            "seed": self.job.seed,
-            "workers": self.job.workers,
-            "seconds": round(time.monotonic() - self.begin_s, 2),
-        }
+        provenance = self._provenance(origin)
         folder = self.store.new_placement_folder(self.job_id)
         folder.rmdir()
         written.folder.rename(folder)
@@ -312,6 +309,16 @@ class Run:
         if written.costs.proxy_cost < self.best_cost:
             self.best_cost = written.costs.proxy_cost
             self._cost_point(costs)
+
+    def _provenance(self, origin: Mapping[str, Any]) -> dict[str, Any]:
+        """Where a result comes from, with what the job adds to it."""
+        return {
+            **{key: value for key, value in origin.items() if key != "running"},
+            "method": self.job.method,
+            "seed": self.job.seed,
+            "workers": self.job.workers,
+            "seconds": round(time.monotonic() - self.begin_s, 2),
+        }
 
     def _cost_point(self, costs: Mapping[str, float]) -> None:
         names = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
@@ -327,16 +334,14 @@ class Run:
         """The best file is judged once more, by a process that sees only files; then the netlists are written."""
         records = self.store.placements(self.job_id)
         start_plc = self.job.folder / "start.plc"
-        from netlists.circuit_training.writer import write_plc  # here: only the last stage needs it
-
         write_plc(start_plc, design, design.start, None)
         best = records[0]
         report = check_independently(self.job.design_files, best.folder / "placement.plc", start_plc)
         if report["proxy_cost"] != best.costs["proxy_cost"]:
-            raise IllegalResult(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
+            raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
         for record in records:
             add_netlist(design, read_plc(record.folder / "placement.plc", design.netlist).placement, record.folder)
-            self._patiently(lambda record=record: self.store.set_formats(record.id, (*QUICK_FORMATS, "pb")))
+            self._patiently(partial(self.store.set_formats, record.id, (*QUICK_FORMATS, "pb")))
 
 
 def main() -> int:

@@ -304,6 +304,11 @@ class JobStore:
         query = sa.update(PlacementRow).where(PlacementRow.id == placement_id).values(formats=list(formats))
         self.database.write(lambda session: session.execute(query))
 
+    def set_provenance(self, placement_id: str, provenance: Mapping[str, Any]) -> None:
+        """Complete what is told of where a leaderboard entry comes from."""
+        query = sa.update(PlacementRow).where(PlacementRow.id == placement_id).values(provenance=finite(provenance))
+        self.database.write(lambda session: session.execute(query))
+
     def placements(self, job_id: str) -> list[PlacementRecord]:
         """The job's leaderboard, best first."""
         rows = self.database.read(lambda session: list(session.scalars(ranking(job_id))))

@@ -1,4 +1,4 @@
-"""`placewright demo` and `placewright place`: the product's main job through its two doors, as a newcomer would run it."""
+"""`placewright demo` and `placewright place`: the product's main job through its two doors."""
 
 from __future__ import annotations
 

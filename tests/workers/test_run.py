@@ -34,7 +34,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture
 def make_job(tmp_path: Path, sample: list[Path]) -> Callable[..., PrivateJob]:
     def make(files: list[Path] | None = None, **spec: object) -> PrivateJob:
-        values = {"name": "small", "method": "search", "seconds": 4, "seed": 0, "workers": 1, **spec}
+        values = {"name": "small", "method": "search", "seconds": 15, "seed": 0, "workers": 1, **spec}
         return create_private_job(tmp_path / "data", files or sample, **values)  # type: ignore[arg-type]
 
     return make

@@ -1,7 +1,7 @@
 """`placewright demo`: the product's main job, for real, through the service's own door (REST).
 
-Starts a service with the embedded default in OUT/data, uploads a generated sample, runs a job, shows its progress, downloads
-the result and its picture into OUT, and goes on serving (unless --exit).
+Starts a service with the embedded default in OUT/data, uploads a generated sample, runs a job, shows its progress,
+downloads the result and its picture into OUT, and goes on serving (unless --exit).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import httpx
@@ -44,14 +44,12 @@ console = Console(highlight=False)
 @click.option("--port", type=click.IntRange(0, 65535), help="[default: 8000, or any free one]")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("demo-output"), show_default=True)
 @click.option("--exit", "leave", is_flag=True, help="End when the result is there, serve no longer.")
-def demo(
-    size: str, seconds: float, method: str, seed: int, port: int | None, out: Path, leave: bool
-) -> None:
-    from netlists.samples import write_sample
+def demo(size: str, seconds: float, method: str, seed: int, port: int | None, out: Path, leave: bool) -> None:
+    from netlists.samples import Size, write_sample
 
     out.mkdir(parents=True, exist_ok=True)
     console.print(f"Writing the {size} sample …")
-    write_sample(out / "sample", size, seed)
+    write_sample(out / "sample", cast(Size, size), seed)
     token = secrets.token_urlsafe(24)
     with service(out / "data", _free_port() if port is None else port, token) as address:
         with httpx.Client(
@@ -179,7 +177,9 @@ def show_result(job: dict[str, Any], out: Path) -> None:
         table.add_column(heading, justify="left" if heading == "cost" else "right")
     for name in ("wirelength_cost", "density_cost", "congestion_cost", "proxy_cost"):
         start, best = job["start_costs"][name], job["best_costs"][name]
-        table.add_row(name.replace("_", " "), f"{start:.4f}", f"{best:.4f}", f"{best - start:+.4f} ({best / start - 1:+.1%})")
+        table.add_row(
+            name.replace("_", " "), f"{start:.4f}", f"{best:.4f}", f"{best - start:+.4f} ({best / start - 1:+.1%})"
+        )
     console.print(table)
     console.print(f"Files: {', '.join(sorted(str(path) for path in out.glob('placement.*')))}")
 
@@ -187,6 +187,8 @@ def show_result(job: dict[str, Any], out: Path) -> None:
 def _ok(response: httpx.Response) -> dict[str, Any]:
     if response.is_error:
         problem = response.json() if "json" in response.headers.get("content-type", "") else {}
-        raise PlacewrightError(f"the service answered {response.status_code}: {problem.get('detail', response.text[:500])}")
+        raise PlacewrightError(
+            f"the service answered {response.status_code}: {problem.get('detail', response.text[:500])}"
+        )
     answer: dict[str, Any] = response.json()
     return answer

@@ -55,5 +55,3 @@ def show(report: Mapping[str, Any], *, as_json: bool, title: str) -> None:
             value = f"{value:.6g}"
         table.add_row(name.replace("_", " "), str(value))
     console.print(table)
-
-

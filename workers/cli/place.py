@@ -1,7 +1,8 @@
-"""`placewright place NETLIST`: one job on this machine, without a service, through the very run that the service starts."""
+"""`placewright place NETLIST`: one job on this machine, without a service, through the run that a service starts."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,9 @@ POLL_S = 0.2
 @click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True)
 @click.option("--seconds", type=click.FloatRange(min=0), default=60, show_default=True, help="Budget of the whole run.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
-@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act."
+)
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("placewright-out"), show_default=True
 )
@@ -110,14 +113,17 @@ def place(
 
 def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:
     """Show progress until the run process ends."""
-    columns = (TextColumn("{task.fields[stage]:<12}"), BarColumn(), TimeRemainingColumn(), TextColumn("{task.fields[cost]}"))
+    columns = (
+        TextColumn("{task.fields[stage]:<12}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[cost]}"),
+    )
     with Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet) as bar:
         task = bar.add_task("job", total=1.0, stage="starting", cost="")
         while process.poll() is None:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=POLL_S)
-            except subprocess.TimeoutExpired:
-                pass
             state = job.store.job(job.job_id)
             start, best = state.start_costs, state.best_costs
             cost = f"proxy cost {start['proxy_cost']:.4f} → {best['proxy_cost']:.4f}" if start and best else ""
