@@ -35,7 +35,7 @@ def canvas_size(parsed: ParsedNetlist) -> tuple[float, float, str]:
         if MIN_UTILISATION * width * height <= area <= MAX_UTILISATION * width * height:
             return width, height, "bounding box, from the origin, of the positions of ports and macros in the netlist"
     largest = max(float(netlist.width_um.max(initial=0)), float(netlist.height_um.max(initial=0)))
-    side = max(math.sqrt(area / UTILISATION), 1.25 * largest)
+    side = max(math.sqrt(area / UTILISATION), 1.25 * largest, 0.001)  # never 0, even for ports alone
     rule = f"square, so that macros and cells ({area:g} µm²) fill {UTILISATION:.0%} of it"
     right, top = _reach_of_macros(parsed)
     if max(right, top) > side and area >= MIN_UTILISATION * max(side, right) * max(side, top):

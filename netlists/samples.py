@@ -151,7 +151,7 @@ class _Maker:
         share = self.random.lognormal(0.0, 0.6, self.size.clusters)
         area = share / share.sum() * memory_area * CLUSTER_AREA_SHARE / (1 - CLUSTER_AREA_SHARE)
         units = []
-        for index, side in enumerate(np.sqrt(area).round(3)):
+        for index, side in enumerate(np.sqrt(area).round(2)):
             units.append([_Leaf(f"Grp_{index}", False, float(side), float(side))])
         # A bank goes between the clusters at a random place of the sequence.
         for bank, place in zip(banks, sorted(self.random.integers(0, len(units), len(banks)))[::-1], strict=True):

@@ -15,6 +15,7 @@ from netlists.circuit_training.columns import PIN_KIND, Columns
 from netlists.errors import ParseError
 from netlists.model import BoolArray, ByteArray, FloatArray, IntArray, Netlist, NodeKind
 
+MAX_UM = 1e9  # a kilometre: keeps areas and sums far from overflow
 _SHOWN = 10  # offenders listed in a message
 
 
@@ -69,11 +70,17 @@ class _Assembler:
     def check_numbers(self) -> None:
         sized = (self.kind != PIN_KIND) & (self.kind != NodeKind.PORT)
         for key, values in (("width", self.width), ("height", self.height)):
-            self._refuse(sized & ~(np.isfinite(values) & (values > 0)), key, values, "a finite number above 0")
+            self._refuse(
+                sized & ~((values > 0) & (values <= MAX_UM)), key, values, f"above 0 and at most {MAX_UM:g} µm"
+            )
         for key, values in (("x_offset", self.width), ("y_offset", self.height)):
-            self._refuse((self.kind == PIN_KIND) & ~np.isfinite(values), key, values, "a finite number")
-        bad_weight = ~(np.isfinite(self.weight) & (self.weight >= 0))
-        self._refuse(bad_weight, "weight", self.weight, "a finite number, 0 or more")
+            bad = (self.kind == PIN_KIND) & ~(np.abs(values) <= MAX_UM)
+            self._refuse(bad, key, values, f"a number of at most {MAX_UM:g} µm")
+        for key, values in (("x", self.x), ("y", self.y)):  # NaN and inf count as not given
+            bad = np.isfinite(values) & (np.abs(values) > MAX_UM)
+            self._refuse(bad, key, values, f"a number of at most {MAX_UM:g} µm")
+        bad = ~((self.weight >= 0) & (self.weight <= MAX_UM))
+        self._refuse(bad, "weight", self.weight, f"0 or more and at most {MAX_UM:g}")
 
     def _refuse(self, bad: BoolArray, key: str, values: FloatArray, wanted: str) -> None:
         if bad.any():

@@ -236,10 +236,9 @@ class ExactParser:
             if not self.final and "\n" not in rest and len(rest) < MAX_NODE_CHARS:
                 raise Incomplete
             self.line += self.text.count("\n", self.pos, start)
-            self._fail(
-                "a quoted text does not end on its line" if rest[0] in "\"'" else f"unexpected text {rest[:20]!r}",
-                rest.split("\n", 1)[0],
-            )
+            shown = rest.split("\n", 1)[0]
+            quote = rest[0] in "\"'"
+            self._fail("a quoted text does not end on its line" if quote else f"unexpected text {shown[:20]!r}", shown)
         if not self.final:
             if optional:
                 return False

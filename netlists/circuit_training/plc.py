@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from netlists.circuit_training.assemble import MAX_UM
 from netlists.errors import MismatchError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits, text_lines
 from netlists.model import Netlist, NodeKind, Orientation, Placement
@@ -128,7 +129,7 @@ class _PlcReader:
                 return
 
     def _value(self, line: int, name: str, text: str) -> None:
-        what = name.replace("_", " ").removesuffix(" um")
+        what = name.removesuffix("_um") if name in ("width_um", "height_um") else name.replace("_", " ")
         value = self._number(line, text, what)
         if value < 0 or (value == 0 and name not in _MAY_BE_ZERO) or (name in _WHOLE and value != int(value)):
             kind = "a whole number" if name in _WHOLE else "a number"
@@ -166,8 +167,8 @@ class _PlcReader:
             value = float(text) if "_" not in text else math.nan
         except ValueError:
             raise ParseError(self.path, line, f"{what}: '{text}' is not a number") from None
-        if not math.isfinite(value):
-            raise ParseError(self.path, line, f"{what}: '{text}' is not a finite number")
+        if not abs(value) <= MAX_UM:
+            raise ParseError(self.path, line, f"{what}: '{text}' is not a number of at most {MAX_UM:g}")
         return value
 
     def _row(self, line: int, text: str) -> None:

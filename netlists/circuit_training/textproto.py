@@ -15,6 +15,7 @@ from netlists.circuit_training.exact import MAX_NODE_CHARS, ExactParser, Incompl
 from netlists.errors import ParseError
 
 NUMBER = r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?"
+_PATIENCE_CHARS = 32 << 20  # of text kept waiting for the end of a node that may turn out to be in another layout
 _CANONICAL_ATTRIBUTE = (
     r'  attr \{\n    key: "[^"\\\n]*+"\n    value \{\n'
     rf'      (?:placeholder: "[^"\\\n]*+"|f: {NUMBER})\n    \}}\n  \}}\n'
@@ -40,13 +41,17 @@ def scan_nodes(
     `on_comment` gets the text of comments between nodes. `exact_only` leaves the pattern unused (for the tests).
     Raises ParseError with the line where the text breaks the format.
     """
-    text, pos, line, wanted = "", 0, 1, 0
+    text, pos, line = "", 0, 1
+    waiting: list[str] = []
+    wanted = 0  # characters to wait for before the next try
     for block, final in _with_last(blocks):
-        text = text[pos:] + block
-        pos = 0
-        if len(text) < wanted and not final:
+        waiting.append(block)
+        wanted -= len(block)
+        if wanted > 0 and not final:
             continue
-        wanted = 0
+        text = "".join([text[pos:], *waiting])
+        waiting.clear()
+        pos = 0
         while True:
             match = None if exact_only else _CANONICAL_NODE.match(text, pos)
             if match is not None:
@@ -58,17 +63,24 @@ def scan_nodes(
                 continue
             exact = ExactParser(path, text, pos, line, final, on_comment)
             try:
+                if not final and _is_cut_short(text, pos):
+                    raise Incomplete
                 node = exact.node()
             except Incomplete:
-                # Twice as much text before the next try, so that one long node costs linear time.
-                wanted = 2 * (len(text) - pos)
-                if wanted > 2 * MAX_NODE_CHARS:
+                # The next try sees twice as much text, so that one long node costs linear time.
+                wanted = len(text) - pos
+                if wanted > MAX_NODE_CHARS:
                     raise ParseError(path, line, f"a node longer than {MAX_NODE_CHARS:,} characters") from None
                 break
             pos, line = exact.pos, exact.line
             if node is None:
                 break
             yield node
+
+
+def _is_cut_short(text: str, pos: int) -> bool:
+    """Whether the rest looks like the usual layout without its end: not worth a try by the exact parser."""
+    return len(text) - pos < _PATIENCE_CHARS and text.startswith("node {\n", pos) and text.find("\n}", pos) < 0
 
 
 def _with_last(blocks: Iterable[str]) -> Iterator[tuple[str, bool]]:
