@@ -72,32 +72,6 @@ function addDesign(id: string, name: string, hard: number, soft: number, message
   });
 }
 
-addDesign("ariane", "ariane133", 133, 782, {
-  warnings: [
-    "netlist.pb.txt:12001: net 'u_core/clk' has 4,120 pins",
-    ...Array.from({ length: 41 }, (_, i) => `macro 'Grp_${i}' lies ${i + 1}.5 µm beyond the canvas`),
-  ],
-  start_problems: Array.from(
-    { length: 18 },
-    (_, i) => `macros 'sram_${i}' and 'sram_${i + 1}' overlap by ${i + 2}.1 × 3.0 µm`,
-  ),
-  derived: {
-    canvas: "square of the total area of macros over 0.7 utilisation",
-    grid: "cells of about the median macro width",
-  },
-});
-addDesign("large", "sample-large", 800, 2000);
-designs.set("broken", {
-  ...designs.get("ariane")!,
-  id: "broken",
-  name: "broken",
-  state: "failed",
-  counts: null,
-  canvas: null,
-  error:
-    "netlist.pb.txt:1287:16: macro 'u_cache/bank3' (node 512): orientation 'R45' is not one of N FN S FS E FE W FW\n    512 103.2 88.0 R45 0\n                   ^^^",
-});
-
 function send(job: Job, kind: EventRead["kind"], data: EventRead["data"], stored = true): void {
   const event: EventRead = { id: stored ? job.events.length + 1 : 0, kind, at: iso(), data };
   if (stored) job.events.push(event);
@@ -228,8 +202,6 @@ function finish(job: Job, state: "done" | "cancelled"): void {
   job.live.clear();
 }
 
-startJob("demo", { design_id: "ariane", method: "auto", seconds: 90, seed: 0, workers: 2, name: null });
-
 async function body(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
@@ -305,9 +277,39 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   return json(job.read);
 }
 
+function populate(): void {
+  addDesign("ariane", "ariane133", 133, 782, {
+    warnings: [
+      "netlist.pb.txt:12001: net 'u_core/clk' has 4,120 pins",
+      ...Array.from({ length: 41 }, (_, i) => `macro 'Grp_${i}' lies ${i + 1}.5 µm beyond the canvas`),
+    ],
+    start_problems: Array.from(
+      { length: 18 },
+      (_, i) => `macros 'sram_${i}' and 'sram_${i + 1}' overlap by ${i + 2}.1 × 3.0 µm`,
+    ),
+    derived: {
+      canvas: "square of the total area of macros over 0.7 utilisation",
+      grid: "cells of about the median macro width",
+    },
+  });
+  addDesign("large", "sample-large", 800, 2000);
+  designs.set("broken", {
+    ...designs.get("ariane")!,
+    id: "broken",
+    name: "broken",
+    state: "failed",
+    counts: null,
+    canvas: null,
+    error:
+      "netlist.pb.txt:1287:16: macro 'u_cache/bank3' (node 512): orientation 'R45' is not one of N FN S FS E FE W FW\n    512 103.2 88.0 R45 0\n                   ^^^",
+  });
+  startJob("demo", { design_id: "ariane", method: "auto", seconds: 90, seed: 0, workers: 2, name: null });
+}
+
 export const mockApi = (): Plugin => ({
   name: "mock-api",
   configureServer(server) {
+    populate();
     server.middlewares.use((request, response, next) => {
       if (request.url?.startsWith("/api/")) void answer(request, response);
       else next();

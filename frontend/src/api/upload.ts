@@ -10,8 +10,9 @@ export interface Upload {
 }
 
 /** Sends the files as one design. `onProgress` gets the share of the bytes sent, 0–1. A cancelled upload rejects with AbortError. */
-export function uploadDesign(files: readonly File[], onProgress: (share: number) => void): Upload {
+export function uploadDesign(files: readonly File[], name: string, onProgress: (share: number) => void): Upload {
   const form = new FormData();
+  if (name) form.append("name", name);
   for (const file of files) form.append("files", file, file.name);
   const request = new XMLHttpRequest();
   const done = new Promise<DesignRead>((resolve, reject) => {

@@ -22,9 +22,11 @@ interface Props {
   readonly lines: readonly Line[];
   readonly data: readonly [readonly number[], ...(readonly (number | null)[])[]];
   readonly height: number;
+  /** Values hold until the next one, as a "best so far" does. */
+  readonly stepped?: boolean;
 }
 
-export function Chart({ label, lines, data, height }: Props) {
+export function Chart({ label, lines, data, height, stepped = false }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const newest = useRef(data);
@@ -35,7 +37,7 @@ export function Chart({ label, lines, data, height }: Props) {
     const element = host.current!;
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(options(element, lines, height), newest.current as uPlot.AlignedData, element);
+      plot.current = new uPlot(options(element, lines, height, stepped), newest.current as uPlot.AlignedData, element);
     };
     make();
     const observer = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
@@ -56,7 +58,8 @@ export function Chart({ label, lines, data, height }: Props) {
   return <div class="chart" ref={host} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />;
 }
 
-function options(element: HTMLElement, lines: readonly Line[], height: number): uPlot.Options {
+function options(element: HTMLElement, lines: readonly Line[], height: number, stepped: boolean): uPlot.Options {
+  const paths = stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {};
   const colour = tokenReader(element);
   const axis = {
     stroke: colour("--text-2"),
@@ -70,6 +73,8 @@ function options(element: HTMLElement, lines: readonly Line[], height: number): 
     legend: { live: true },
     cursor: { y: false, points: { size: 7 } },
     scales: { x: { time: false } },
+    // Without a pointer the legend shows the newest values.
+    hooks: { setCursor: [showNewest], setData: [showNewest] },
     series: [
       { label: "Time", value: (_, value) => (value == null ? "–" : duration(value)) },
       ...lines.map((line) => ({
@@ -77,6 +82,7 @@ function options(element: HTMLElement, lines: readonly Line[], height: number): 
         stroke: colour(line.token),
         width: line.width ?? 1.5,
         spanGaps: true,
+        ...paths,
         points: { show: false },
         value: (_: uPlot, value: number | null) => (value == null ? "–" : line.format(value)),
       })),
@@ -86,4 +92,9 @@ function options(element: HTMLElement, lines: readonly Line[], height: number): 
       { ...axis, size: 52 },
     ],
   };
+}
+
+function showNewest(plot: uPlot): void {
+  const last = plot.data[0].length - 1;
+  if (plot.cursor.idx == null && plot.legend.idx !== last) plot.setLegend({ idx: last }, false);
 }

@@ -107,7 +107,7 @@ function Preview({ design, counts, canvas }: { design: DesignRead; counts: Count
             {counts.cells > 0 && <Fact name="Standard cells" value={count(counts.cells)} />}
             <Fact name="Nets" value={count(counts.nets)} />
             <Fact name="Pins" value={count(counts.pins)} />
-            {counts.fixed > 0 && <Fact name="Fixed" value={count(counts.fixed)} />}
+            {counts.fixed > 0 && <Fact name="Fixed, ports included" value={count(counts.fixed)} />}
             {counts.drivers_without_sinks > 0 && (
               <Fact name="Drivers without sinks" value={count(counts.drivers_without_sinks)} />
             )}

@@ -24,3 +24,9 @@ export function addFiles(selection: readonly File[], added: Iterable<File>): Fil
   for (const file of added) byName.set(file.name, file);
   return [...byName.values()];
 }
+
+/** A name to propose for the design: the netlist's, without its endings; the upload's folder says nothing in a browser. */
+export function proposedName(files: readonly { readonly name: string }[]): string {
+  const netlist = files.find((file) => !isPlc(file.name));
+  return (netlist?.name ?? "").replace(/\.gz$/i, "").replace(/\.(pb\.txt|pbtxt|pb|txt)$/i, "");
+}

@@ -5,10 +5,11 @@ import { designPath, navigate } from "../router";
 import { bytes, percent } from "../ui/format";
 import { Icon } from "../ui/icon";
 import { Failure, ProgressBar } from "../ui/parts";
-import { ACCEPT, addFiles, selectionProblem } from "./files";
+import { ACCEPT, addFiles, proposedName, selectionProblem } from "./files";
 
 export function Uploader() {
   const [files, setFiles] = useState<File[]>([]);
+  const [name, setName] = useState<string | null>(null); // null: as proposed
   const [over, setOver] = useState(false);
   const [share, setShare] = useState<number | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -27,7 +28,7 @@ export function Uploader() {
   const send = async () => {
     setError(null);
     setShare(0);
-    upload.current = uploadDesign(files, setShare);
+    upload.current = uploadDesign(files, (name ?? proposedName(files)).trim(), setShare);
     try {
       const design = await upload.current.done;
       navigate(designPath(design.id));
@@ -102,6 +103,15 @@ export function Uploader() {
               </li>
             ))}
           </ul>
+          <label class="field">
+            <span class="field-label">Name of the design</span>
+            <input
+              maxLength={200}
+              disabled={sending}
+              value={name ?? proposedName(files)}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          </label>
           {problem && (
             <p class="hint-warn" role="status">
               <Icon name="warning" /> {problem}

@@ -48,12 +48,12 @@ export function JobScreen({ jobId }: { jobId: string }) {
         <div class="work-main">
           <LayoutPanel job={job} placements={placements} selection={selection} onSelect={setSelection} />
           <Leaderboard job={job} placements={placements} selection={selection} onSelect={setSelection} />
+          <Timeline events={events} />
         </div>
         <div class="work-side">
           <CostPanel job={job} points={points} />
           <LearningPanel job={job} points={points} />
           <Downloads job={job} placements={placements} />
-          <Timeline events={events} />
         </div>
       </div>
     </div>

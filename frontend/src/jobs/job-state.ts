@@ -12,8 +12,8 @@ export interface JobView {
   readonly points: readonly MetricPoint[];
   readonly placements: readonly PlacementRead[];
   readonly events: readonly EventRead[];
-  /** How many events have overtaken the REST answer for the job, and for its placements: a rise means "ask again". */
-  readonly overtaken: { readonly job: number; readonly placements: number };
+  /** How many events have overtaken the REST answers for the job and its placements: a rise means "ask again". */
+  readonly overtaken: number;
 }
 
 export const EMPTY: JobView = {
@@ -21,7 +21,7 @@ export const EMPTY: JobView = {
   points: [],
   placements: [],
   events: [],
-  overtaken: { job: 0, placements: 0 },
+  overtaken: 0,
 };
 
 /** A timeline longer than this loses its oldest entries; the service keeps all. */
@@ -33,16 +33,9 @@ export function withEvent(view: JobView, event: EventRead): JobView {
       return { ...view, job: view.job && withProgress(view.job, event.data) };
     case "metrics":
       return { ...view, points: mergePoints(view.points, (event.data["points"] ?? []) as MetricPoint[]) };
-    case "state":
-      return {
-        ...timeline(view, event),
-        overtaken: { job: view.overtaken.job + 1, placements: view.overtaken.placements },
-      };
+    case "state": // the last one also completes the placements' files
     case "placement":
-      return {
-        ...timeline(view, event),
-        overtaken: { job: view.overtaken.job + 1, placements: view.overtaken.placements + 1 },
-      };
+      return { ...timeline(view, event), overtaken: view.overtaken + 1 };
     case "log":
       return timeline(view, event);
   }

@@ -21,7 +21,7 @@ export function Leaderboard({ job, placements, selection, onSelect }: Props) {
       ? selection.id === placement.id
       : selection.kind === "best" && placement.id === bestId;
   return (
-    <section class="panel" aria-labelledby="board-title">
+    <section class="panel late" aria-labelledby="board-title">
       <h2 id="board-title">Leaderboard</h2>
       {placements.length === 0 ? (
         <Empty title="No placement yet">The legalised start comes first; improvements follow as they are found.</Empty>

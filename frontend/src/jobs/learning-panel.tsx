@@ -4,6 +4,7 @@ import type { JobRead, MetricPoint } from "../api/types";
 import { Chart, type Line } from "../charts/chart";
 import { cost, count, measure } from "../ui/format";
 import { columns, latest } from "./job-state";
+import { isFinal } from "./state-badge";
 
 const TILES: readonly {
   readonly name: string;
@@ -46,7 +47,11 @@ export function LearningPanel({ job, points }: { job: JobRead; points: readonly 
     <section class="panel" aria-labelledby="learning-title">
       <h2 id="learning-title">{expected || learns ? "Learning" : "Search"}</h2>
       {expected && !learns && (
-        <p class="muted">The agents have not reported yet. They start after the first legal placement.</p>
+        <p class="muted">
+          {isFinal(job.state)
+            ? "The agents had not learned anything yet when the job ended: starting them takes some seconds."
+            : "The agents have not reported yet. They start after the first legal placement."}
+        </p>
       )}
       <dl class="tiles">
         {learns &&

@@ -10,7 +10,7 @@ export function Timeline({ events }: { events: readonly EventRead[] }) {
   const newest = [...events].reverse();
   const shown = all ? newest : newest.slice(0, FIRST);
   return (
-    <section class="panel" aria-labelledby="events-title">
+    <section class="panel late" aria-labelledby="events-title">
       <h2 id="events-title">Events</h2>
       {events.length === 0 && <p class="muted">Nothing has happened yet.</p>}
       <ol class="timeline">

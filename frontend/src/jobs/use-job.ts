@@ -81,18 +81,18 @@ export function useJob(jobId: string): LiveJob {
     };
   }, [jobId, loadAll]);
 
-  const askJob = useMemo(() => coalesce(async () => dispatch({ kind: "job", job: await api.job(jobId) })), [jobId]);
-  const askPlacements = useMemo(
-    () => coalesce(async () => dispatch({ kind: "placements", placements: (await api.placements(jobId)).items })),
+  const askAgain = useMemo(
+    () =>
+      coalesce(async () => {
+        const [job, placements] = await Promise.all([api.job(jobId), api.placements(jobId)]);
+        dispatch({ kind: "placements", placements: placements.items });
+        dispatch({ kind: "job", job });
+      }),
     [jobId],
   );
-  const { job: jobOvertaken, placements: placementsOvertaken } = view.overtaken;
   useEffect(() => {
-    if (jobOvertaken > 0) askJob();
-  }, [askJob, jobOvertaken]);
-  useEffect(() => {
-    if (placementsOvertaken > 0) askPlacements();
-  }, [askPlacements, placementsOvertaken]);
+    if (view.overtaken > 0) askAgain();
+  }, [askAgain, view.overtaken]);
 
   return {
     view,

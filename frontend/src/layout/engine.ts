@@ -179,6 +179,7 @@ export class LayoutEngine {
     else this.view = panBy(this.view, px((width - before.width) / 2), px((height - before.height) / 2));
     this.events.onView(this.view, this.fitted);
     // At once, not at the next frame: resizing has just cleared both canvases.
+    this.dirty = { still: true, live: true };
     this.draw(performance.now());
   }
 

@@ -41,14 +41,15 @@ export function bytes(value: number): string {
   return `${rest >= 100 || unit === 0 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`;
 }
 
-/** Seconds as 45 s, 3 min 05 s, 2 h 10 min, 3 d 4 h. */
+/** Seconds as 45 s, 1 min, 3 min 05 s, 2 h 10 min, 3 d 04 h. */
 export function duration(seconds: number): string {
   const s = Math.max(0, Math.round(seconds));
-  const two = (value: number) => String(value).padStart(2, "0");
   if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${two(s % 60)} s`;
-  if (s < 86_400) return `${Math.floor(s / 3600)} h ${two(Math.floor((s % 3600) / 60))} min`;
-  return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3600)} h`;
+  const two = (value: number) => String(value).padStart(2, "0");
+  const [size, unit, part, smaller] =
+    s < 3600 ? [60, "min", 1, "s"] : s < 86_400 ? [3600, "h", 60, "min"] : [86_400, "d", 3600, "h"];
+  const rest = Math.floor((s % size) / part);
+  return `${Math.floor(s / size)} ${unit}${rest > 0 ? ` ${two(rest)} ${smaller}` : ""}`;
 }
 
 /** "just now", "5 min ago", then the date. */
