@@ -90,13 +90,13 @@ class _Pin:
     y_um: float = 0.0
 
 
-def make_sample(size: Size, seed: int = 0) -> Design:
-    """A made-up design of this size. Raises KeyError for a size that is none of SIZES."""
-    maker = _Maker(SIZES[size], np.random.Generator(np.random.PCG64(seed)))
-    return maker.design(f"sample_{size}_{seed}")
+def make_sample(size: Size | SampleSize, seed: int = 0) -> Design:
+    """A made-up design of a size by name or of any other. Raises KeyError for a name that is none of SIZES."""
+    numbers, name = (size, "custom") if isinstance(size, SampleSize) else (SIZES[size], size)
+    return _Maker(numbers, np.random.Generator(np.random.PCG64(seed))).design(f"sample_{name}_{seed}")
 
 
-def write_sample(folder: Path, size: Size, seed: int = 0) -> tuple[Path, Path]:
+def write_sample(folder: Path, size: Size | SampleSize, seed: int = 0) -> tuple[Path, Path]:
     """Writes `netlist.pb.txt.gz` and `initial.plc` of a made-up design into a folder (made if need be)."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,118 @@
+"""How fast netlists are read and how much memory that takes.
+
+    PLACEWRIGHT_BENCHMARKS=… python benchmarks/parsing.py [--repeats 3]
+
+Each netlist is read in a process of its own, which reports CPU seconds (one thread; the best of the repeats), wall
+seconds and its peak memory. MB/s are 10^6 bytes of protobuf text a CPU second, unpacking included where it is packed.
+Prints a table and writes benchmarks/results/parsing.json. The generated netlist is one of
+netlists.samples with the seed given. Linux only (peak memory is VmHWM of /proc).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "benchmarks" / "results" / "parsing.json"
+
+
+def peak_mb() -> float:
+    """Most resident memory this process has had, MiB."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
+
+
+def measure(path: Path, repeats: int) -> dict[str, float]:
+    """In the process of its own: reads the netlist, several times, and says what that took."""
+    from netlists.circuit_training.reader import read_netlist
+    from netlists.files import read_blocks
+
+    size = sum(len(block) for block in read_blocks(path))
+    before = peak_mb()
+    cpu, wall = [], []
+    for _ in range(repeats):
+        start, wall_start = time.process_time(), time.perf_counter()
+        parsed = read_netlist([path])
+        cpu.append(time.process_time() - start)
+        wall.append(time.perf_counter() - wall_start)
+    netlist = parsed.netlist
+    return {
+        "nodes": netlist.node_count + len(netlist.pin_name) - netlist.counts()["ports"] - netlist.counts()["cells"],
+        "text_mb": size / 1e6,
+        "file_mb": path.stat().st_size / 1e6,
+        "cpu_s": min(cpu),
+        "wall_s": min(wall),
+        "mb_per_cpu_s": size / 1e6 / min(cpu),
+        "peak_mb": peak_mb(),
+        "before_reading_mb": before,
+    }
+
+
+def generated(folder: Path, seed: int) -> Path:
+    """A netlist of 100,000 nodes as plain text."""
+    from netlists.circuit_training.writer import write_netlist
+    from netlists.samples import SampleSize, make_sample
+
+    size = SampleSize(macros=1200, clusters=3600, ports=2000, data_bits=16, terminals=17, scale_um=40)
+    design = make_sample(size, seed)
+    path = folder / "generated.pb.txt"
+    write_netlist(path, design, design.start)
+    return path
+
+
+def commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)  # the process of one netlist
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one, options.repeats)))
+        return
+    benchmarks = Path(os.environ["PLACEWRIGHT_BENCHMARKS"])
+    with tempfile.TemporaryDirectory() as folder:
+        cases = {
+            "ariane133_ng45 (clustered, .gz)": benchmarks / "circuit_training/ariane133_ng45/netlist.pb.txt.gz",
+            "ibm10 (clustered, .gz)": benchmarks / "circuit_training/ibm10/netlist.pb.txt.gz",
+            "ariane133_ng45 (flat, .gz)": benchmarks / "flat_protobuf/ariane133_ng45.pb.txt.gz",
+            "generated, 100,000 nodes": generated(Path(folder), options.seed),
+        }
+        rows = {}
+        print(f"{'netlist':34} {'nodes':>8} {'text MB':>8} {'CPU s':>7} {'MB/s':>6} {'peak MB':>8} {'before MB':>9}")
+        for name, path in cases.items():
+            command = [sys.executable, __file__, "--one", str(path), "--repeats", str(options.repeats)]
+            row = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+            rows[name] = row
+            print(
+                f"{name:34} {row['nodes']:8,.0f} {row['text_mb']:8.1f} {row['cpu_s']:7.2f} {row['mb_per_cpu_s']:6.1f}"
+                f" {row['peak_mb']:8.0f} {row['before_reading_mb']:9.0f}"
+            )
+    RESULT.parent.mkdir(exist_ok=True)
+    about = {
+        "command": f"python benchmarks/parsing.py --repeats {options.repeats} --seed {options.seed}",
+        "seed": options.seed,
+        "commit": commit(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "netlists": rows,
+    }
+    RESULT.write_text(json.dumps(about, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()
