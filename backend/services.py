@@ -40,7 +40,7 @@ class Services:
             store=store,
             broker=Broker(settings),
             access=Access(database, settings),
-            feeds=Feeds(database, store, max_streams=settings.max_streams),
+            feeds=Feeds(database, max_streams=settings.max_streams),
         )
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ from backend.core.tables import Token
 
 SESSION_DAYS = 30
 REMEMBER_S = 5.0  # a revoked token works for at most this long
+TOKENS, SESSION = ("token", "setting"), ("session",)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -44,7 +45,7 @@ class Access:
         instance = hashlib.sha256(f"{settings.data}\0{settings.database_url}".encode()).hexdigest()[:8]
         self.cookie = f"placewright_{instance}"
         self.secure_cookie = settings.behind_tls_proxy
-        self._known: dict[str, float] = {}
+        self._known: dict[tuple[tuple[str, ...], str], float] = {}
         self._lock = threading.Lock()
 
     def take_setting(self, token: str | None) -> None:
@@ -103,7 +104,7 @@ class Access:
     def end_session(self, secret: str) -> None:
         digest = hash_token(secret)
         with self._lock:
-            self._known.pop(digest, None)
+            self._known.pop((SESSION, digest), None)
         self.database.write(
             lambda session: session.execute(sa.delete(Token).where(Token.hash == digest, Token.kind == "session"))
         )
@@ -113,11 +114,11 @@ class Access:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         cookie = request.cookies.get(self.cookie)
         if scheme.lower() == "bearer" and bearer:
-            if await self._valid(hash_token(bearer.strip()), kinds=("token", "setting")):
+            if await self._valid(hash_token(bearer.strip()), kinds=TOKENS):
                 return
             raise UnauthorizedError("This token is not, or no longer, valid")
         if cookie:
-            if await self._valid(hash_token(cookie), kinds=("session",)):
+            if await self._valid(hash_token(cookie), kinds=SESSION):
                 if request.method not in SAFE_METHODS and not same_origin(request):
                     raise ForbiddenError(
                         "other-origin",
@@ -130,7 +131,7 @@ class Access:
 
     async def _valid(self, digest: str, kinds: tuple[str, ...]) -> bool:
         now = time.monotonic()
-        if self._known.get(f"{kinds}{digest}", 0.0) > now:
+        if self._known.get((kinds, digest), 0.0) > now:
             return True
 
         def find() -> bool:
@@ -141,7 +142,7 @@ class Access:
             return False
         with self._lock:
             self._known = {key: until for key, until in self._known.items() if until > now}
-            self._known[f"{kinds}{digest}"] = now + REMEMBER_S
+            self._known[(kinds, digest)] = now + REMEMBER_S
         return True
 
     def _find(self, session: Session, digest: str) -> Token | None:

@@ -74,6 +74,7 @@ def make_celery(settings: Settings) -> Celery:
     app.conf.update(
         broker_connection_retry_on_startup=True,
         broker_connection_timeout=4,
+        broker_connection_max_retries=None,  # workers wait for a broker that is away, however long
         task_ignore_result=True,  # state lives in the database
         task_store_errors_even_if_ignored=False,
         task_serializer="json",
@@ -127,6 +128,10 @@ class Broker:
 
     def __init__(self, settings: Settings) -> None:
         self._app = make_celery(settings)
+        # A request does not wait for a broker that is away: the sweeper sends later what could not be sent now.
+        self._app.conf.broker_transport_options.update(
+            max_retries=1, interval_start=0, interval_step=0.1, interval_max=0.1
+        )
         self._lock = threading.Lock()
 
     def send(self, task: str, *args: str | int, queue: str) -> bool:

@@ -25,6 +25,8 @@ from typing import Any, ClassVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -133,6 +135,8 @@ def install(app: FastAPI) -> None:
     """Make every error of `app` problem details."""
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(RequestValidationError, _on_invalid)
+    for away in (OperationalError, InterfaceError, PoolTimeoutError):
+        app.add_exception_handler(away, _on_database_down)
     app.add_exception_handler(Exception, _on_fault)
 
 
@@ -159,6 +163,13 @@ def _on_invalid(request: Request, error: Exception) -> Response:
     ]
     detail = "; ".join(f"{item['field']}: {item['message']} (is {item['value']})" for item in errors[:5])
     return problem(422, detail, kind="invalid-request", instance=request.url.path, errors=errors)
+
+
+def _on_database_down(request: Request, error: Exception) -> Response:
+    log.error("database down in %s %s: %s", request.method, request.url.path, error)
+    detail = "The database does not answer; try again in a moment"
+    headers = {"Retry-After": "5"}
+    return problem(503, detail, kind="database-down", instance=request.url.path, headers=headers)
 
 
 def _on_fault(request: Request, error: Exception) -> Response:

@@ -22,7 +22,6 @@ from backend.core.db import Database
 from backend.core.errors import TooManyError
 from backend.core.tables import EventRow, JobRow, MetricRow
 from backend.jobs.records import UnknownJobError
-from backend.jobs.store import JobStore
 from backend.schemas import EventKind, EventRead, JobState
 
 POLL_S = 0.3  # news are at most this old, well within the second that a person notices
@@ -116,13 +115,13 @@ class Feed:
         try:
             while True:
                 news = await anyio.to_thread.run_sync(read_news, self.database, self.job_id, last_event, last_metric)
-                for event in news.events:
-                    self._tell(event.id, stored_message(event))
                 if news.points:
                     self._tell(None, message(EventKind.METRICS, json.dumps({"points": news.points})))
                 if news.progress != self.progress:
                     self.progress = news.progress
                     self._tell(None, message(EventKind.PROGRESS, json.dumps(news.progress)))
+                for event in news.events:  # last, so that the end of a job is the last word of its stream
+                    self._tell(event.id, stored_message(event))
                 began = last_event is None
                 last_event = news.events[-1].id if news.events else (news.last_event if began else last_event)
                 last_metric = news.last_metric
@@ -156,9 +155,8 @@ class Feed:
 class Feeds:
     """All feeds of an application; a feed lives as long as someone listens."""
 
-    def __init__(self, database: Database, store: JobStore, *, max_streams: int) -> None:
+    def __init__(self, database: Database, *, max_streams: int) -> None:
         self.database = database
-        self.store = store
         self.max_streams = max_streams
         self._feeds: dict[str, Feed] = {}
         self._open = 0
@@ -183,12 +181,12 @@ class Feeds:
         try:
             yield f"retry: {RETRY_MS}\n\n"
             await feed.ready.wait()
+            if feed.progress:
+                yield message(EventKind.PROGRESS, json.dumps(feed.progress))
             last = after
             for event in await anyio.to_thread.run_sync(read_events, self.database, job_id, after):
                 last = event.id
                 yield stored_message(event)
-            if feed.progress:
-                yield message(EventKind.PROGRESS, json.dumps(feed.progress))
             while not self._closing.is_set():
                 try:
                     async with asyncio.timeout(HEARTBEAT_S):
