@@ -143,8 +143,10 @@ def outside_um(corners: FloatArray, canvas: FloatArray) -> FloatArray:
 def _moved(design: Design, placement: Placement) -> BoolArray:
     start, netlist = design.start, design.netlist
     held = start.fixed | (netlist.node_kind == NodeKind.PORT)
-    # "not <=" also catches NaN; a start that is itself not finite is reported as such, not as moved
-    near = (np.abs(placement.x_um - start.x_um) <= TOLERANCE_UM) & (np.abs(placement.y_um - start.y_um) <= TOLERANCE_UM)
+    with np.errstate(invalid="ignore"):  # infinite less infinite; "not <=" catches the NaN
+        dx, dy = np.abs(placement.x_um - start.x_um), np.abs(placement.y_um - start.y_um)
+    near = (dx <= TOLERANCE_UM) & (dy <= TOLERANCE_UM)
+    # a start that is itself not finite is reported as such, not as moved
     known = np.isfinite(start.x_um) & np.isfinite(start.y_um)
     return held & known & (~near | (placement.orientation != start.orientation))
 

@@ -28,19 +28,23 @@ def _contains(a: FloatArray, b: FloatArray) -> bool:
 def occupy(free: FloatArray, count: int, llx: float, lly: float, urx: float, ury: float) -> tuple[FloatArray, int]:
     """Take a box out of the free space. free (F, 4), of which the first `count` are in use.
 
-    Returns the array (a larger copy if it was full) and the new count. O(count + pieces * count). A box without area
+    Returns the array (a larger copy if it was full) and the new count. O(count) and, for
+    the few rectangles that meet the box, the square of their number. A box without area
     takes nothing.
     """
     if urx - llx <= FIT_UM or ury - lly <= FIT_UM:
         return free, count
     pieces = np.empty((16, 4))
-    piece_count = 0
-    kept = 0
+    beside = np.empty(count, np.int64)  # kept rectangles that touch the box: the only ones that can hold a piece
+    piece_count, beside_count, kept = 0, 0, 0
     for i in range(count):
         r0, r1, r2, r3 = free[i, 0], free[i, 1], free[i, 2], free[i, 3]
         if llx >= r2 - FIT_UM or urx <= r0 + FIT_UM or lly >= r3 - FIT_UM or ury <= r1 + FIT_UM:
             if kept != i:
                 free[kept, 0], free[kept, 1], free[kept, 2], free[kept, 3] = r0, r1, r2, r3
+            if llx <= r2 + FIT_UM and urx >= r0 - FIT_UM and lly <= r3 + FIT_UM and ury >= r1 - FIT_UM:
+                beside[beside_count] = kept
+                beside_count += 1
             kept += 1
             continue
         if piece_count + 4 > len(pieces):
@@ -67,8 +71,8 @@ def occupy(free: FloatArray, count: int, llx: float, lly: float, urx: float, ury
     count = kept
     for p in range(piece_count):
         redundant = False
-        for i in range(kept):
-            if _contains(free[i], pieces[p]):
+        for b in range(beside_count):
+            if _contains(free[beside[b]], pieces[p]):
                 redundant = True
                 break
         if not redundant:

@@ -3,7 +3,7 @@
 In: a design and a placement that may overlap, stick out or hold NaN. Out: a legal placement. A legal one comes back
 as it is. Otherwise several ways to get legal run and the one with the least displacement is taken:
 1. macros one after another to the legal place nearest to where they were (`place_nearest`), in several orders;
-2. the same after overlapping macros were pushed apart step by step (`push_apart`), which keeps their relative order;
+2. the same after overlapping macros were pushed apart step by step (`push_apart`), which spreads crowds all ways;
 the best followed by moves back towards the wished places (`draw_nearer`). If none finds room: `pack`, then drawn
 nearer. Orientations and fixed nodes are kept; soft macros are only pulled inside the canvas. Knows no costs.
 """
@@ -23,6 +23,7 @@ from placement.legal.free_space import FIT_UM, free_space, nearest_centre, occup
 from placement.legal.pack import inside, pack
 
 PUSHES = 400  # sweeps of push_apart; dense designs stop gaining after about 200
+PUSH = 0.5  # share of an overlap taken away in one sweep; whole pushes throw crowded boxes past each other
 SWEEPS = 12  # of draw_nearer; it ends earlier when nothing moves
 RETRIES = 8  # of one order, each time with the box that found no room put first
 DRAWN = 3  # of the ways found so many, those of least displacement, are drawn nearer
@@ -53,7 +54,7 @@ def push_apart(
 ) -> FloatArray:
     """Push overlapping boxes apart along the axis where they share less, the lighter one further. Centres (M, 2).
 
-    May end with overlaps left; keeps relative order because every push is small and the shortest.
+    May end with overlaps left. Relative order mostly survives, because every push is the shortest that helps.
     """
     centre = wish.copy()
     macros = len(width)
@@ -74,7 +75,7 @@ def push_apart(
                 area_a, area_b = width[a] * height[a], width[b] * height[b]
                 share = area_b / (area_a + area_b)  # of the push that a takes
                 axis = 0 if dx <= dy else 1
-                push = min(dx, dy)
+                push = PUSH * min(dx, dy)
                 if centre[a, axis] > centre[b, axis] or (centre[a, axis] == centre[b, axis] and a > b):
                     push = -push
                 centre[a, axis] -= share * push
@@ -129,7 +130,8 @@ def draw_nearer(
     boxes = np.empty((macros, 4))
     boxes[:, 0], boxes[:, 1] = centre[:, 0] - width / 2, centre[:, 1] - height / 2
     boxes[:, 2], boxes[:, 3] = centre[:, 0] + width / 2, centre[:, 1] + height / 2
-    window = np.empty(4)
+    windows = np.empty((macros, 4))  # what the last search of each box looked at
+    hopeless = np.zeros(macros, np.bool_)  # its last search found nothing and no space in its window came free since
     for _ in range(sweeps):
         moved = False
         off = (centre[:, 0] - wish[:, 0]) ** 2 + (centre[:, 1] - wish[:, 1]) ** 2
@@ -148,11 +150,13 @@ def draw_nearer(
                         centre[m, axis], centre[b, axis] = centre[b, axis], centre[m, axis]
                     for side in range(4):
                         boxes[m, side], boxes[b, side] = boxes[b, side], boxes[m, side]
+                    hopeless[m] = hopeless[b] = False
                     moved = True
             distance = np.hypot(centre[m, 0] - wish[m, 0], centre[m, 1] - wish[m, 1])
-            if distance <= FIT_UM:
+            if distance <= FIT_UM or hopeless[m]:
                 continue
             w, h = width[m], height[m]
+            window = windows[m]
             reach = REACH * max(w, h)
             window[0] = max(canvas[0], max(wish[m, 0] - distance, centre[m, 0] - reach) - w / 2)
             window[1] = max(canvas[1], max(wish[m, 1] - distance, centre[m, 1] - reach) - h / 2)
@@ -170,7 +174,11 @@ def draw_nearer(
                 if b != m and _touched(boxes[b], window[0], window[1], window[2], window[3]):
                     free, count = occupy(free, count, boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3])
             x, y, squared = nearest_centre(free, count, w, h, wish[m, 0], wish[m, 1])
+            hopeless[m] = True
             if np.sqrt(squared) < distance * (1 - 1e-6) - FIT_UM:
+                for b in range(macros):
+                    if _touched(boxes[m], windows[b, 0], windows[b, 1], windows[b, 2], windows[b, 3]):
+                        hopeless[b] = False
                 centre[m, 0], centre[m, 1] = x, y
                 boxes[m, 0], boxes[m, 1], boxes[m, 2], boxes[m, 3] = x - w / 2, y - h / 2, x + w / 2, y + h / 2
                 moved = True
