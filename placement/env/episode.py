@@ -63,7 +63,7 @@ class Finisher:
         self._weights = Weights(config.wirelength_weight, config.density_weight, config.congestion_weight)
         self._base = inside(design, design.start)  # where everything but the movable hard macros starts from
         reference = legalise(design, design.start) if design.has_start else pack(design)
-        self._soft = SoftPlacer(design, reference)
+        self.soft = SoftPlacer(design, reference)
 
     def finish(self, centre: FloatArray, placed: int) -> Outcome:
         """centre (M, 2) µm in placing order, of which the first `placed` are chosen."""
@@ -76,7 +76,7 @@ class Finisher:
             canvas = self._design.canvas
             x[node[placed:]], y[node[placed:]] = canvas.width_um / 2, canvas.height_um / 2
             hard = legalise(self._design, self._base.moved(x_um=x, y_um=y))
-        placement = self._soft.place(hard)
+        placement = self.soft.place(hard)
         costs = evaluate(self._design, placement, self._weights)
         return Outcome(placement, costs, self._reward(costs.proxy_cost, left), left)
 

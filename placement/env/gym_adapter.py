@@ -16,6 +16,9 @@ from placement.env.env import MacroEnv
 from placement.env.types import FEATURE_COUNT, MAP_COUNT, EnvConfig, Observation
 
 
+FEATURE_LIMIT = 8.0  # features lie about in [0, 1]; a macro of very uneven designs may reach a few times that
+
+
 class GymMacroEnv(gymnasium.Env):
     """`MacroEnv` behind gymnasium's interface."""
 
@@ -29,7 +32,7 @@ class GymMacroEnv(gymnasium.Env):
         self.observation_space = spaces.Dict(
             {
                 "maps": spaces.Box(0.0, 1.0, (MAP_COUNT, side, side), np.float32),
-                "features": spaces.Box(0.0, np.inf, (FEATURE_COUNT,), np.float32),
+                "features": spaces.Box(0.0, FEATURE_LIMIT, (FEATURE_COUNT,), np.float32),
                 "mask": spaces.MultiBinary(side * side),
             }
         )

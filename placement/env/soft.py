@@ -28,12 +28,12 @@ _MATRIX = ORIENTATION_MATRIX.astype(np.float64)
 _TURNED = 4  # Orientation.E and above swap width and height
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def _box_share(low: float, high: float, cell: int, size: float) -> float:
     return max(min(high, (cell + 1) * size) - max(low, cell * size), 0.0) / size
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def _add_box(p: Problem, density: FloatArray, x: float, y: float, w: float, h: float, sign: float) -> None:
     """Add a box's share of every cell to density (rows, columns)."""
     llx, urx, lly, ury = x - w / 2, x + w / 2, y - h / 2, y + h / 2
@@ -45,7 +45,7 @@ def _add_box(p: Problem, density: FloatArray, x: float, y: float, w: float, h: f
             density[row, col] += up * _box_share(llx, urx, col, p.cell_width)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def add_boxes(
     p: Problem, nodes: IntArray, x: FloatArray, y: FloatArray, orientation: NDArray[np.int8], density: FloatArray
 ) -> None:
@@ -57,7 +57,7 @@ def add_boxes(
         _add_box(p, density, x[node], y[node], w, h, 1.0)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def _crowding(p: Problem, density: FloatArray, x: float, y: float, w: float, h: float) -> float:
     """By how much the sum of squared density above FREE_DENSITY grows with a box at (x, y)."""
     llx, urx, lly, ury = x - w / 2, x + w / 2, y - h / 2, y + h / 2
@@ -73,7 +73,7 @@ def _crowding(p: Problem, density: FloatArray, x: float, y: float, w: float, h: 
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def sweep_soft(
     p: Problem,
     term_node: IntArray,
