@@ -15,7 +15,6 @@ from netlists.model import Design
 from placement.env.env import MacroEnv
 from placement.env.types import FEATURE_COUNT, MAP_COUNT, EnvConfig, Observation
 
-
 FEATURE_LIMIT = 8.0  # features lie about in [0, 1]; a macro of very uneven designs may reach a few times that
 
 
