@@ -75,10 +75,19 @@ class Agent:
 
     def init(self, key: jax.Array, observation: Any) -> LearnerState:
         """A fresh state. `observation`: one environment's, for shapes only."""
-        batched = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None, None], observation)
+        state: LearnerState = jax.jit(self._init)(key, observation)
+        return state
+
+    def params_like(self, observation: Any) -> Params:
+        """Shapes of the parameters, without making any."""
+        shapes: LearnerState = jax.eval_shape(self._init, jax.random.key(0), observation)
+        return shapes.params
+
+    def _init(self, key: jax.Array, observation: Any) -> LearnerState:
+        batched = jax.tree.map(lambda leaf: leaf[None, None], observation)
         params = self.network.init(key, batched, self.initial_state(1), jnp.ones((1, 1), bool))
-        zero = jnp.zeros((), jnp.int32)
-        return LearnerState(params, self.optimiser.init(params), zero, zero)
+        # Two arrays, not one twice: the update gives its input's memory back, each once.
+        return LearnerState(params, self.optimiser.init(params), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
     def _apply(self, params: Params, observation: Any, state: RecurrentState, first: Array) -> Outputs:
         outputs: Any = self.network.apply(params, observation, state, first)

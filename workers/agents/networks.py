@@ -13,7 +13,10 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from placement.env.types import Map
 from workers.agents.types import MapObservation, RecurrentState, VectorObservation
+
+COARSE = 8  # side of PlacementNet's coarse grid
 
 
 class Outputs(NamedTuple):
@@ -94,11 +97,12 @@ class ShallowNet(nn.Module):
 
 
 class PlacementNet(nn.Module):
-    """A score for each cell of the placing grid, and a value. Works on any side divisible by 4; no weight depends on it
-    but the one layer that reads the shrunken maps.
+    """A score for each cell of the placing grid, and a value. Any side divisible by 8.
 
-    Two convolutions keep the grid; two more shrink it for the fully connected layer and the LSTM, whose output
-    (macro at hand, what is placed) shifts the channels of the full grid before the cell scores are read off.
+    What speaks for a cell stands in its maps, in those of its surroundings (means of 1/8 of the side) and in where it
+    lies on the canvas, so one small network scores all cells alike (a 1x1 convolution: on a CPU a tenth of the time of
+    3x3 ones). What is placed and which macro is at hand goes through a fully connected layer and the LSTM; their output
+    shifts and scales the cells' channels, and adds a coarse score of 8x8 places of its own.
     """
 
     channels: int = 16
@@ -108,22 +112,50 @@ class PlacementNet(nn.Module):
     @nn.compact
     def __call__(self, observation: MapObservation, state: RecurrentState, first: jax.Array) -> Outputs:
         steps, batch = first.shape
+        side = observation.maps.shape[-1]
         maps = _channels_last(observation.maps)
         features = observation.features
-        grid = nn.relu(nn.Conv(self.channels, (3, 3), name="conv_0")(maps))
-        small = nn.relu(nn.Conv(2 * self.channels, (3, 3), (2, 2), name="shrink_0")(grid))
-        small = nn.relu(nn.Conv(2 * self.channels, (3, 3), (2, 2), name="shrink_1")(small))
-        core = nn.relu(nn.Dense(self.width, name="hidden")(small.reshape(steps, batch, -1)))
+        block = side // COARSE
+        coarse = nn.avg_pool(maps, (block, block), (block, block))  # (T*B, 8, 8, C)
+
+        core = nn.relu(nn.Dense(self.width, name="hidden")(coarse.reshape(steps, batch, -1)))
         core = jnp.concatenate([core, features], axis=-1)
         core, state = ResetLSTM(self.lstm_width, name="lstm")(core, state, first)
         core = jnp.concatenate([core, features], axis=-1)
-        shift = nn.Dense(self.channels, name="shift")(core).reshape(steps * batch, 1, 1, self.channels)
-        gain = nn.Dense(self.channels, name="gain", kernel_init=nn.initializers.zeros)(core)
-        gain = gain.reshape(steps * batch, 1, 1, self.channels)
-        grid = nn.Conv(self.channels, (3, 3), name="conv_1")(grid) * (1.0 + gain) + shift
-        joined = jnp.concatenate([nn.relu(grid), maps], axis=-1)
-        cells = nn.Conv(1, (1, 1), name="cells", kernel_init=nn.initializers.normal(0.01))(joined)
-        return Outputs(cells.reshape(steps, batch, -1), _value_head(core), state)
+        value = _value_head(nn.relu(nn.Dense(self.width, name="value_hidden")(core)))
+        core = core.reshape(steps * batch, -1)
+
+        cells = nn.Dense(self.channels, name="cells_0")(
+            jnp.concatenate([maps, _places(maps[..., Map.CANVAS])], axis=-1)
+        )
+        cells = _add_coarse(cells, nn.Dense(self.channels, use_bias=False, name="surroundings")(coarse))
+        gain = nn.Dense(self.channels, name="gain", kernel_init=nn.initializers.zeros)(core)[:, None, None]
+        cells = nn.relu(cells * (1.0 + gain) + nn.Dense(self.channels, name="shift")(core)[:, None, None])
+        cells = nn.relu(nn.Dense(self.channels, name="cells_1")(cells))
+        scores = nn.Dense(1, name="scores", kernel_init=nn.initializers.normal(0.01))(cells)
+        own = nn.Dense(COARSE * COARSE, name="coarse_scores", kernel_init=nn.initializers.normal(0.01))(core)
+        scores = _add_coarse(scores, own.reshape(-1, COARSE, COARSE, 1))
+        return Outputs(scores.reshape(steps, batch, -1), value, state)
+
+
+def _add_coarse(cells: jax.Array, coarse: jax.Array) -> jax.Array:
+    """(N, S, S, C) plus (N, 8, 8, C), each entry of which belongs to a block of cells."""
+    number, side, _, channels = cells.shape
+    block = side // COARSE
+    blocks = cells.reshape(number, COARSE, block, COARSE, block, channels)
+    return (blocks + coarse[:, :, None, :, None]).reshape(cells.shape)
+
+
+def _places(canvas: jax.Array) -> jax.Array:
+    """Where each cell lies: (N, S, S) map of the canvas → (N, S, S, 3): x, y and distance to the edge, 0 to 1."""
+    side = canvas.shape[-1]
+    columns = jnp.maximum(1.0, canvas.max(axis=1).sum(axis=-1))[:, None, None]
+    rows = jnp.maximum(1.0, canvas.max(axis=2).sum(axis=-1))[:, None, None]
+    centre = jnp.arange(side) + 0.5
+    x = jnp.broadcast_to(centre[None, None, :] / columns, canvas.shape)
+    y = jnp.broadcast_to(centre[None, :, None] / rows, canvas.shape)
+    edge = 2.0 * jnp.minimum(jnp.minimum(x, 1.0 - x), jnp.minimum(y, 1.0 - y))
+    return jnp.stack([x, y, edge], axis=-1) * canvas[..., None]
 
 
 def _channels_last(maps: jax.Array) -> jax.Array:
