@@ -41,6 +41,11 @@ class Roles(Protocol):
     def stop(self, deadline_s: float) -> None: ...
 
 
+def waiting_queues(roles: Roles) -> list[str]:
+    """Queues on which roles wait for a worker to take them; none where all roles are children."""
+    return roles.there.waiting() if isinstance(roles, BothRoles) else []
+
+
 class QueuedRoles:
     """Roles asked for on queues: one message each; any worker that listens starts it. Known by their heartbeats."""
 
@@ -106,7 +111,7 @@ class QueuedRoles:
 class BothRoles:
     """Optimisers here, the rest on queues."""
 
-    def __init__(self, here: Roles, there: Roles) -> None:
+    def __init__(self, here: Roles, there: QueuedRoles) -> None:
         self.here, self.there = here, there
 
     def start(self) -> None:

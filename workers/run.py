@@ -45,7 +45,7 @@ from workers.results import (
     check_independently,
     write_result,
 )
-from workers.role_set import Roles, make_role_set
+from workers.role_set import Roles, make_role_set, waiting_queues
 from workers.topology import LEARNING_METHODS, learning_available, plan
 
 log = logging.getLogger("placewright.run")
@@ -56,6 +56,7 @@ TICK_S = 0.25
 METRICS_S = 1.0
 METRIC_POINTS = 1500  # of a long job: enough for any chart
 STOP_ROLES_S = 10.0
+TELL_WAITING_S = 20.0  # a role that no worker has taken by then is told of
 MAX_RESTARTS = 5  # of one role process; a role that dies at once each time is a fault to be told, not hidden
 DATABASE_AWAY_S = 120.0  # a run goes on without its database for this long
 
@@ -225,6 +226,7 @@ class Run:
         self.roles = make_role_set(self.store, self.job, topology)
         self.roles.start()
         restarts: dict[tuple[str, int], int] = {}
+        tell_waiting_s = time.monotonic() + TELL_WAITING_S
         metrics_s = max(METRICS_S, self.job.seconds / METRIC_POINTS)
         next_metrics_s = 0.0
         while (left_s := self._left_s()) > 0:
@@ -235,6 +237,9 @@ class Run:
                 if self._take_results(design, limit=1) == 0:
                     self.interrupted.wait(TICK_S)
                 self._mind_roles(restarts)
+                if time.monotonic() >= tell_waiting_s:
+                    tell_waiting_s = float("inf")
+                    self._tell_waiting()
                 if time.monotonic() >= next_metrics_s:
                     next_metrics_s = time.monotonic() + metrics_s
                     self._add_metrics()
@@ -260,6 +265,12 @@ class Run:
                 EventKind.LOG, level="warning", role=gone.role, message=f"{message}; started again. Last words: {last}"
             )
             self.roles.restart(gone.role, gone.index)
+
+    def _tell_waiting(self) -> None:
+        assert self.roles is not None
+        if queues := waiting_queues(self.roles):
+            message = f"no worker has taken what waits on: {', '.join(queues)} (placewright worker --queues …)"
+            self._event(EventKind.LOG, level="warning", message=message, role="run")
 
     def _stop_roles(self) -> None:
         roles, self.roles = self.roles, None

@@ -1,0 +1,232 @@
+"""docker-compose.yml and Dockerfile kept true without a Docker engine.
+
+They are parsed, and the very commands of the services run as plain processes, with the environment that the file gives
+them, against a real PostgreSQL and a real Redis. Only addresses, the port and the data folder are exchanged.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+import yaml
+
+from netlists.samples import write_sample
+
+ROOT = Path(__file__).parents[2]
+OURS = ("api", "worker", "replay", "cache", "learner", "actor")
+TOKEN = "a-token-for-this-test-only"
+START_TIMEOUT_S = 120
+DEADLINE_S = 420
+POLL_S = 0.5
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return loaded
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """(instruction, words) of every instruction, continuation lines joined."""
+    text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(line.split()[0], line.split(maxsplit=1)[1]) for line in lines]
+
+
+def test_the_image_copies_what_is_there_and_starts_what_the_api_service_starts(compose: dict[str, Any]) -> None:
+    stage_folder = ROOT
+    for instruction, words in dockerfile():
+        if instruction == "WORKDIR":
+            stage_folder = ROOT / "frontend" if words.endswith("/frontend") else ROOT
+        if instruction == "COPY" and "--from" not in words:
+            for source in shlex.split(words)[:-1]:
+                assert (ROOT / source).exists(), f"COPY {source} (stage in {stage_folder.name})"
+    command = next(words for instruction, words in dockerfile() if instruction == "CMD")
+    assert yaml.safe_load(command) == compose["services"]["api"]["command"]
+
+
+def test_every_service_of_ours_is_one_image_and_only_the_command_differs(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert set(services) == {*OURS, "redis", "postgres"}
+    assert len({services[name]["image"] for name in OURS}) == 1
+    assert len({str(services[name]["environment"]) for name in OURS}) == 1
+    queues = {q for name in OURS[1:] for q in services[name]["command"][-1].split(",")}
+    from workers.role_set import QUEUES
+
+    assert queues == {"io", "run", *QUEUES.values()}
+    assert all(services["redis"]["command"][i] for i in (1, 2))
+    for name, volume in ((n, v) for n in services for v in services[n].get("volumes", [])):
+        assert volume.split(":")[0] in compose["volumes"], name
+
+
+def test_dependencies_are_locked_for_the_image() -> None:
+    install = next(words for instruction, words in dockerfile() if instruction == "RUN" and "require-hashes" in words)
+    path = re.search(r"-r (\S+)", install)
+    assert path is not None
+    assert "--hash=sha256:" in (ROOT / path[1]).read_text()
+
+
+def interpolated(value: str, variables: dict[str, str]) -> str:
+    """Compose's ${NAME}, ${NAME:-default} and ${NAME:?message}."""
+
+    def replace(match: re.Match[str]) -> str:
+        name, mark, rest = match[1], match[2], match[3]
+        if variables.get(name):
+            return variables[name]
+        if mark == ":-":
+            return rest
+        raise AssertionError(f"{name} is not set: {rest}")
+
+    return re.sub(r"\$\{(\w+)(?:(:-|:\?)([^}]*))?\}", replace, value)
+
+
+class Services:
+    """The services of ours, as processes."""
+
+    def __init__(self, compose: dict[str, Any], folder: Path, postgres_url: str, redis_url: str, prefix: str) -> None:
+        self.folder = folder
+        self.services = compose["services"]
+        self.port = free_port()
+        exchanged = {
+            "PLACEWRIGHT_DATA": str(folder / "data"),
+            "PLACEWRIGHT_DATABASE_URL": postgres_url,
+            "PLACEWRIGHT_BROKER_URL": redis_url,
+        }
+        given = self.services["api"]["environment"]
+        assert set(exchanged) <= set(given)
+        values = {name: interpolated(str(value), {"PLACEWRIGHT_TOKEN": TOKEN}) for name, value in given.items()}
+        self.environment = {
+            **os.environ,
+            **values,
+            **exchanged,
+            "PLACEWRIGHT_BROKER_PREFIX": prefix,
+            "PYTHONPATH": str(ROOT),
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def words(self, command: list[str]) -> list[str]:
+        words = [str(self.port) if word == "8000" else word for word in command]
+        if words[0] == "placewright":
+            return [sys.executable, "-m", "workers.cli.main", *words[1:]]
+        return [sys.executable if words[0] == "python" else words[0], *words[1:]]
+
+    def start(self) -> None:
+        for name in OURS:
+            with (self.folder / f"{name}.log").open("wb") as log:
+                self.processes[name] = subprocess.Popen(
+                    self.words(self.services[name]["command"]),
+                    env=self.environment,
+                    cwd=self.folder,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+
+    def healthy(self) -> bool:
+        test = [word.replace("8000", str(self.port)) for word in self.services["api"]["healthcheck"]["test"][1:]]
+        return subprocess.run(self.words(test), capture_output=True, check=False, timeout=30).returncode == 0
+
+    def check_alive(self) -> None:
+        for name, process in self.processes.items():
+            assert process.poll() is None, f"{name} ended: {(self.folder / f'{name}.log').read_text()[-3000:]}"
+
+    def stop(self) -> list[psutil.Process]:
+        """SIGTERM to all, in the order of the file. Returns what is left of anything they started."""
+        families = [child for p in self.processes.values() for child in family(p.pid)]
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        _, left = psutil.wait_procs(families, timeout=20)
+        for survivor in left:
+            survivor.kill()
+        return left
+
+
+def family(pid: int) -> list[psutil.Process]:
+    try:
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def services(
+    compose: dict[str, Any], tmp_path: Path, postgres_url: str, redis_url: str, key_prefix: str
+) -> Iterator[Services]:
+    running = Services(compose, tmp_path, postgres_url, redis_url, key_prefix)
+    running.start()
+    yield running
+    running.stop()
+    import redis
+
+    with redis.Redis.from_url(redis_url) as client:
+        for key in client.scan_iter(f"{key_prefix}*"):
+            client.delete(key)
+
+
+def until(what: str, condition: Any, services: Services, timeout_s: float) -> Any:
+    """The condition's first true value. A service that ends meanwhile is the failure."""
+    end_s = time.monotonic() + timeout_s
+    while time.monotonic() < end_s:
+        services.check_alive()
+        if value := condition():
+            return value
+        time.sleep(POLL_S)
+    raise AssertionError(f"{what}: not within {timeout_s} s")
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_services_commands_finish_a_job_on_postgresql_and_redis(services: Services, tmp_path: Path) -> None:
+    until("healthcheck", services.healthy, services, START_TIMEOUT_S)
+    write_sample(tmp_path / "sample", "small", 3)
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{services.port}/api/v1", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+    ) as api:
+        parts = [("files", (p.name, p.read_bytes())) for p in sorted((tmp_path / "sample").iterdir())]
+        design = api.post("/designs", files=parts).raise_for_status().json()
+        path = f"/designs/{design['id']}"
+        until("parsing", lambda: api.get(path).json()["state"] == "ready", services, START_TIMEOUT_S)
+        spec = {"design_id": design["id"], "method": "auto", "seconds": 75, "workers": 2}
+        job = api.post("/jobs", json=spec).raise_for_status().json()
+
+        def state() -> dict[str, Any]:
+            answer: dict[str, Any] = api.get(f"/jobs/{job['id']}").raise_for_status().json()
+            return answer
+
+        until("end of the job", lambda: state()["state"] in ("done", "failed", "cancelled"), services, DEADLINE_S)
+        ended = state()
+        assert (ended["state"], ended["cause"]) == ("done", None)
+        assert ended["best_costs"]["proxy_cost"] < ended["start_costs"]["proxy_cost"]
+        points = api.get(f"/jobs/{job['id']}/metrics").json()["points"]
+        learned = [p["values"]["policy_version"] for p in points if "policy_version" in p["values"]]
+        assert learned, "no learner was heard of: the role queues were not served"
+        assert max(learned) > 0
+        plc = api.get(f"/placements/{ended['best_placement_id']}/files/plc").raise_for_status().content
+        assert plc.startswith(b"#")
+    assert services.stop() == []
