@@ -351,11 +351,14 @@ class IncrementalCost:
         """All parts of the cost of the state."""
         p, s = self._problem, self.state
         wirelength = float(s.total[WIRELENGTH])
-        density = float(_density_of_state(p, s))
-        rest = float(s.total[COST]) - s.weight[0] * wirelength * p.wirelength_scale - s.weight[1] * density
-        return CostReport(
-            wirelength, wirelength * p.wirelength_scale, density, float(rest / s.weight[2]), float(s.total[COST])
-        )
+        density = 0.5 * (topk.mean(s.density_level, p.density_top) if p.density_top else mean_of_nonzero(s.density))
+        congestion = topk.mean(s.congestion_level, p.congestion_top)
+        return CostReport(wirelength, wirelength * p.wirelength_scale, density, congestion, self.cost)
+
+    def _orientation(self, node: int) -> int:
+        if not 0 <= node < len(self.state.x):
+            raise ValueError(f"node {node}: not in [0, {len(self.state.x)})")
+        return int(self.state.orientation[node])
 
     def try_nodes(self, changes: list[tuple[int, float, float, int]]) -> float:
         """Cost with several nodes at new places: (node, x µm, y µm, orientation) each, a node once."""
@@ -364,14 +367,15 @@ class IncrementalCost:
         p, s = self._problem, self.state
         withdraw(p, s)
         for node, x, y, orientation in changes:
-            if not 0 <= node < len(s.x) or not 0 <= orientation < 8:
-                raise ValueError(f"node {node}, orientation {orientation}: not in [0, {len(s.x)}), [0, 8)")
+            self._orientation(node)
+            if not (0 <= orientation < 8 and np.isfinite(x) and np.isfinite(y)):
+                raise ValueError(f"node {node} at ({x}, {y}) µm, orientation {orientation}: not a place")
             propose(p, s, node, float(x), float(y), orientation)
         return float(trial(p, s, np.inf))
 
     def try_move(self, node: int, x_um: float, y_um: float) -> float:
         """Cost with the node's centre at (x, y) µm."""
-        return self.try_nodes([(node, x_um, y_um, int(self.state.orientation[node]))])
+        return self.try_nodes([(node, x_um, y_um, self._orientation(node))])
 
     def try_swap(self, a: int, b: int) -> float:
         """Cost with the centres of two nodes exchanged."""
@@ -397,10 +401,3 @@ class IncrementalCost:
         for _ in range(commits):
             self.try_nodes(self._journal.pop())
             accept(self._problem, self.state)
-
-
-def _density_of_state(p: Problem, s: State) -> float:
-    if p.density_top == 0:
-        return 0.5 * mean_of_nonzero(s.density)
-    at = s.density_level.at
-    return 0.5 * (p.density_top * at[topk.T] + at[topk.EXCESS]) / p.density_top

@@ -82,8 +82,12 @@ def _change(maps: Maps, t: float) -> tuple[float, float]:
 
 @inlined
 def _build_band(level: Level, maps: Maps) -> None:
-    """Collect the unchanged values near the threshold."""
-    low, high = level.at[T] - level.at[HALF_WIDTH], level.at[T] + level.at[HALF_WIDTH]
+    """Collect the unchanged values near the threshold, and from them what lies above it.
+
+    Counted afresh after every change: a value that ends on the threshold may round to either side of it in a trial.
+    """
+    t = level.at[T]
+    low, high = t - level.at[HALF_WIDTH], t + level.at[HALF_WIDTH]
     high_sum, high_count, size = 0.0, 0, 0
     for values, _ in maps:
         for line in range(values.shape[0]):
@@ -98,6 +102,8 @@ def _build_band(level: Level, maps: Maps) -> None:
     level.at[LOW], level.at[HIGH] = low, high
     level.at[HIGH_SUM], level.at[HIGH_COUNT] = high_sum, high_count
     level.size[0] = size
+    excess, above = _line_excess(level.band[:size], t)
+    level.at[EXCESS], level.at[ABOVE] = excess + (high_sum - high_count * t), above + high_count
     if size > _BAND_MAX:
         level.at[HALF_WIDTH] *= 0.7
     elif size < _BAND_MIN:
@@ -125,6 +131,8 @@ def top_sum(k: int, level: Level, maps: Maps, limit: float) -> float:
 
     Exact to 1e-13 relative. `accept` makes its threshold the level's.
     """
+    if level.size[0] < 0:
+        _build_band(level, maps)
     t, excess, above = level.at[T], level.at[EXCESS], level.at[ABOVE]
     d_excess, d_above = _change(maps, t)
     excess, above = excess + d_excess, above + d_above
@@ -132,8 +140,6 @@ def top_sum(k: int, level: Level, maps: Maps, limit: float) -> float:
     level.at[NEW_T], level.at[NEW_EXCESS], level.at[NEW_ABOVE] = t, excess, above
     if slope == 0.0:
         return value
-    if level.size[0] < 0:
-        _build_band(level, maps)
     step = max(1.25 * abs(slope) * 2.0 * level.at[HALF_WIDTH] / max(level.size[0], 1), 1e-9)
     best = value
     left_t = left_value = left_slope = right_t = right_value = right_slope = 0.0
@@ -171,9 +177,9 @@ def top_sum(k: int, level: Level, maps: Maps, limit: float) -> float:
 
 @inlined
 def accept(level: Level) -> None:
-    """The change has been added to the maps: the trial's threshold is theirs now."""
+    """The change is being added to the maps: the trial's threshold is theirs now."""
     level.at[T], level.at[EXCESS], level.at[ABOVE] = level.at[NEW_T], level.at[NEW_EXCESS], level.at[NEW_ABOVE]
-    level.size[0] = -1
+    level.size[0] = -1  # EXCESS serves reports until the band is built
 
 
 def set_level(level: Level, k: int, values: tuple[NDArray[np.float64], ...]) -> None:
@@ -184,3 +190,8 @@ def set_level(level: Level, k: int, values: tuple[NDArray[np.float64], ...]) -> 
     level.at[T], level.at[EXCESS], level.at[ABOVE] = t, float((over - t).sum()), float(len(over))
     level.at[HALF_WIDTH] = max(0.02 * float(flat.max() - flat.min()), 1e-6)
     level.size[0] = -1
+
+
+def mean(level: Level, k: int) -> float:
+    """Mean of the k largest values of the maps as they are."""
+    return float((k * level.at[T] + level.at[EXCESS]) / k)
