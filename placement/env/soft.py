@@ -24,16 +24,26 @@ MOST_TERMINALS = 64  # larger nets are left out: no single move changes their bo
 # ariane133_ng45, 0.2 on ibm10), so each design takes the one that gives its reference the least proxy cost.
 STRENGTHS = (0.1, 0.2, 0.4, 0.8, 1.6)
 
+# No NaN comes in, so that min and max may be vectorised; infinities do.
+_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+
 _MATRIX = ORIENTATION_MATRIX.astype(np.float64)
 _TURNED = 4  # Orientation.E and above swap width and height
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@_kernel
 def _box_share(low: float, high: float, cell: int, size: float) -> float:
     return max(min(high, (cell + 1) * size) - max(low, cell * size), 0.0) / size
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@_kernel
+def _inside(centre: float, size: float, length: float) -> float:
+    """The centre moved as little as needed for a box of this size to lie within [0, length]."""
+    half = min(size, length) / 2
+    return min(max(centre, half), length - half)
+
+
+@_kernel
 def _add_box(p: Problem, density: FloatArray, x: float, y: float, w: float, h: float, sign: float) -> None:
     """Add a box's share of every cell to density (rows, columns)."""
     llx, urx, lly, ury = x - w / 2, x + w / 2, y - h / 2, y + h / 2
@@ -45,19 +55,25 @@ def _add_box(p: Problem, density: FloatArray, x: float, y: float, w: float, h: f
             density[row, col] += up * _box_share(llx, urx, col, p.cell_width)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
-def add_boxes(
-    p: Problem, nodes: IntArray, x: FloatArray, y: FloatArray, orientation: NDArray[np.int8], density: FloatArray
+@_kernel
+def place_terminals(
+    p: Problem,
+    node: int,
+    x: FloatArray,
+    y: FloatArray,
+    orientation: NDArray[np.int8],
+    term_x: FloatArray,
+    term_y: FloatArray,
 ) -> None:
-    """Add the boxes of `nodes` to density (rows, columns)."""
-    for node in nodes:
-        w, h = p.node_width[node], p.node_height[node]
-        if orientation[node] >= _TURNED:
-            w, h = h, w
-        _add_box(p, density, x[node], y[node], w, h, 1.0)
+    """Write where a node's terminals are."""
+    o = orientation[node]
+    for term in range(p.node_term_start[node], p.node_term_start[node + 1]):
+        dx, dy = p.term_dx[term], p.term_dy[term]
+        term_x[term] = x[node] + _MATRIX[o, 0, 0] * dx + _MATRIX[o, 0, 1] * dy
+        term_y[term] = y[node] + _MATRIX[o, 1, 0] * dx + _MATRIX[o, 1, 1] * dy
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@_kernel
 def _crowding(p: Problem, density: FloatArray, x: float, y: float, w: float, h: float) -> float:
     """By how much the sum of squared density above FREE_DENSITY grows with a box at (x, y)."""
     llx, urx, lly, ury = x - w / 2, x + w / 2, y - h / 2, y + h / 2
@@ -73,29 +89,61 @@ def _crowding(p: Problem, density: FloatArray, x: float, y: float, w: float, h: 
     return total
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@_kernel
+def _add_growth(line: FloatArray, low: float, high: float, weight: float, size: float) -> None:
+    """Add weight * (distance of a cell's middle from [low, high]) for every cell of a row of cells of this size.
+
+    line (cells + 1, 2): what offset and slope change by at each cell, so that a net costs six additions whatever the
+    number of cells; `_sum_growth` adds up.
+    """
+    cells = len(line) - 1
+    before = min(max(int(low / size + 0.5), 0), cells)  # cells whose middle lies below low
+    after = min(max(int(high / size + 0.5), 0), cells)  # first cell whose middle lies above high
+    line[0, 0] += weight * low
+    line[0, 1] -= weight
+    line[before, 0] -= weight * low
+    line[before, 1] += weight
+    line[after, 0] -= weight * high
+    line[after, 1] += weight
+
+
+@_kernel
+def _sum_growth(line: FloatArray, size: float, out: FloatArray) -> None:
+    """Values in the middles of the cells: out (cells,)."""
+    offset, slope = 0.0, 0.0
+    for cell in range(len(out)):
+        offset += line[cell, 0]
+        slope += line[cell, 1]
+        out[cell] = offset + slope * (cell + 0.5) * size
+
+
+@_kernel
 def sweep_soft(
     p: Problem,
-    term_node: IntArray,
     soft: IntArray,
     x: FloatArray,
     y: FloatArray,
     orientation: NDArray[np.int8],
+    term_x: FloatArray,
+    term_y: FloatArray,
     density: FloatArray,
     strength: float,
 ) -> None:
-    """One sweep over the soft macros in the order of `soft`; x, y (N,) and density (rows, columns) are updated.
+    """One sweep over the soft macros in the order of `soft`.
 
-    term_node (T,) node of each terminal · strength: cost of crowding 1 in one cell, in wirelength cost.
+    Updated: x, y (N,), term_x, term_y (T,) and density (rows, columns). strength: wirelength cost that crowding 1 in
+    one cell is worth. A soft macro counts as if its pins were at its centre, which is where clusters have them.
     """
     along_x, along_y = np.empty(p.columns), np.empty(p.rows)
+    line_x, line_y = np.zeros((p.columns + 1, 2)), np.zeros((p.rows + 1, 2))
     for node in soft:
         w, h = p.node_width[node], p.node_height[node]
         if orientation[node] >= _TURNED:
             w, h = h, w
         _add_box(p, density, x[node], y[node], w, h, -1.0)
-        along_x[:] = 0.0
-        along_y[:] = 0.0
+        first_term, end_term = p.node_term_start[node], p.node_term_start[node + 1]
+        line_x[:] = 0.0
+        line_y[:] = 0.0
         wire_now = 0.0
         for n in range(p.node_net_start[node], p.node_net_start[node + 1]):
             net = p.node_net[n]
@@ -104,43 +152,61 @@ def sweep_soft(
             x_low, x_high, y_low, y_high = np.inf, -np.inf, np.inf, -np.inf
             for k in range(p.net_start[net], p.net_start[net + 1]):
                 term = p.net_term[k]
-                other = term_node[term]
-                if other == node:
+                if first_term <= term < end_term:
                     continue
-                o = orientation[other]
-                dx, dy = p.term_dx[term], p.term_dy[term]
-                tx = x[other] + _MATRIX[o, 0, 0] * dx + _MATRIX[o, 0, 1] * dy
-                ty = y[other] + _MATRIX[o, 1, 0] * dx + _MATRIX[o, 1, 1] * dy
-                x_low, x_high = min(x_low, tx), max(x_high, tx)
-                y_low, y_high = min(y_low, ty), max(y_high, ty)
+                x_low, x_high = min(x_low, term_x[term]), max(x_high, term_x[term])
+                y_low, y_high = min(y_low, term_y[term]), max(y_high, term_y[term])
             if x_low > x_high:
                 continue
             weight = p.net_weight[net] * p.wirelength_scale
             wire_now += weight * (max(max(x_low - x[node], x[node] - x_high), 0.0))
             wire_now += weight * (max(max(y_low - y[node], y[node] - y_high), 0.0))
-            for col in range(p.columns):
-                cx = (col + 0.5) * p.cell_width
-                along_x[col] += weight * max(max(x_low - cx, cx - x_high), 0.0)
-            for row in range(p.rows):
-                cy = (row + 0.5) * p.cell_height
-                along_y[row] += weight * max(max(y_low - cy, cy - y_high), 0.0)
+            _add_growth(line_x, x_low, x_high, weight, p.cell_width)
+            _add_growth(line_y, y_low, y_high, weight, p.cell_height)
+        _sum_growth(line_x, p.cell_width, along_x)
+        _sum_growth(line_y, p.cell_height, along_y)
         best = wire_now + strength * _crowding(p, density, x[node], y[node], w, h)
         best_x, best_y = x[node], y[node]
         lowest_x = along_x.min()
         for row in range(p.rows):
             if along_y[row] + lowest_x >= best:
                 continue
-            cy = min(max((row + 0.5) * p.cell_height, min(h, p.height) / 2), p.height - min(h, p.height) / 2)
+            cy = _inside((row + 0.5) * p.cell_height, h, p.height)
             for col in range(p.columns):
                 wire = along_x[col] + along_y[row]
                 if wire >= best:
                     continue
-                cx = min(max((col + 0.5) * p.cell_width, min(w, p.width) / 2), p.width - min(w, p.width) / 2)
+                cx = _inside((col + 0.5) * p.cell_width, w, p.width)
                 cost = wire + strength * _crowding(p, density, cx, cy, w, h)
                 if cost < best:
                     best, best_x, best_y = cost, cx, cy
         x[node], y[node] = best_x, best_y
+        place_terminals(p, node, x, y, orientation, term_x, term_y)
         _add_box(p, density, best_x, best_y, w, h, 1.0)
+
+
+@_kernel
+def place_soft(
+    p: Problem,
+    soft: IntArray,
+    x: FloatArray,
+    y: FloatArray,
+    orientation: NDArray[np.int8],
+    strength: float,
+    sweeps: int,
+) -> None:
+    """All sweeps; x, y (N,) of the nodes in `soft` are updated."""
+    term_x, term_y = np.empty(len(p.term_dx)), np.empty(len(p.term_dx))
+    density = np.zeros((p.rows, p.columns))
+    for node in range(len(x)):
+        place_terminals(p, node, x, y, orientation, term_x, term_y)
+        if p.has_area[node]:
+            w, h = p.node_width[node], p.node_height[node]
+            if orientation[node] >= _TURNED:
+                w, h = h, w
+            _add_box(p, density, x[node], y[node], w, h, 1.0)
+    for _ in range(sweeps):
+        sweep_soft(p, soft, x, y, orientation, term_x, term_y, density, strength)
 
 
 class SoftPlacer:
@@ -150,12 +216,10 @@ class SoftPlacer:
         """`reference`: a legal placement of the design, on which the weight of crowding is set."""
         self._p = problem_of(design)
         netlist = design.netlist
-        self._term_node = np.repeat(np.arange(netlist.node_count), np.diff(self._p.node_term_start)).astype(np.int32)
         movable = (netlist.node_kind == NodeKind.SOFT_MACRO) & ~design.start.fixed
         area = netlist.width_um * netlist.height_um
         soft = np.flatnonzero(movable)
         self._soft = soft[np.argsort(-area[soft], kind="stable")].astype(np.int32)
-        self._has_area = np.flatnonzero(self._p.has_area)
 
         def cost(strength: float) -> float:
             return evaluate(design, self.place(reference, strength)).proxy_cost
@@ -166,9 +230,6 @@ class SoftPlacer:
         """The same placement with its movable soft macros placed anew."""
         p = self._p
         x, y, orientation = placement.x_um.copy(), placement.y_um.copy(), placement.orientation.copy()
-        density = np.zeros((p.rows, p.columns))
-        add_boxes(p, self._has_area, x, y, orientation, density)
-        per_cell = (self.strength if strength is None else strength) / density.size
-        for _ in range(SWEEPS):
-            sweep_soft(p, self._term_node, self._soft, x, y, orientation, density, per_cell)
+        per_cell = (self.strength if strength is None else strength) / (p.rows * p.columns)
+        place_soft(p, self._soft, x, y, orientation, per_cell, SWEEPS)
         return placement.moved(x_um=x, y_um=y)
