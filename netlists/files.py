@@ -24,6 +24,7 @@ from netlists.errors import InputError, ParseError
 
 BLOCK_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
+MAX_LINE_CHARS = 4 << 20  # of formats read by lines
 RATIO_FREE_BYTES = 16 << 20  # small files may inflate as they like: repeated text reaches 1000:1 honestly
 
 
@@ -33,7 +34,7 @@ class Limits:
 
     max_inflated_bytes: int = 4 << 30
     max_ratio: float = 200.0  # inflated / stored; real netlists reach 25 to 40 (counted from 16 MiB on)
-    max_nodes: int = 5_000_000
+    max_nodes: int = 2_000_000
 
 
 DEFAULT_LIMITS = Limits()
@@ -117,10 +118,12 @@ def text_blocks(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[str]:
 
 
 def text_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[int, str]]:
-    """(line number from 1, line without its end) of the file."""
+    """(line number from 1, line without its end) of the file. Raises ParseError for a line beyond MAX_LINE_CHARS."""
     rest, number = "", 0
     for block in text_blocks(path, limits):
         *lines, rest = (rest + block).split("\n")
+        if len(rest) > MAX_LINE_CHARS:
+            raise ParseError(path, number + len(lines) + 1, f"a line longer than {MAX_LINE_CHARS:,} characters")
         for line in lines:
             number += 1
             yield number, line

@@ -105,7 +105,7 @@ class Columns:
         if inputs:
             self.sinks.extend(map(self.symbols.__getitem__, inputs))
         self.sink_end.append(len(self.sinks))
-        if len(self.kind) > self.limits.max_nodes:
+        if len(self.symbols) > self.limits.max_nodes:  # sinks count too: those of a sound netlist are nodes
             raise InputError(f"{self.path.name}: more than {self.limits.max_nodes:,} nodes")
 
     # One method a type. A ValueError is a number that is none.

@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 
 from netlists.errors import ParseError
 
-MAX_NODE_CHARS = 256 << 20  # one node's text; 256 MiB is a driver of some four million sinks
+MAX_NODE_CHARS = 64 << 20  # one node's text; 64 MiB is a driver of some million sinks
 
 Attribute = tuple[str, str, str]
 """(key, value field, value): field is f, i, b (value as written) or s, placeholder (value without quotes, unescaped).

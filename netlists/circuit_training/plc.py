@@ -17,7 +17,7 @@ import numpy as np
 
 from netlists.circuit_training.assemble import MAX_UM
 from netlists.errors import MismatchError, ParseError
-from netlists.files import DEFAULT_LIMITS, Limits, text_lines
+from netlists.files import DEFAULT_LIMITS, Limits, text_blocks, text_lines
 from netlists.model import Netlist, NodeKind, Orientation, Placement
 
 _NUMBER = r"([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf(?:inity)?))"
@@ -40,6 +40,9 @@ _MAY_BE_ZERO = {"smoothing", "overlap_threshold", "hor_macro_routes_per_um", "ve
 _COUNT = re.compile(
     r"(HARD_MACROs|HARD_MACRO_PINs|MACROs|MACRO_PINs|PORTs|SOFT_MACROs|SOFT_MACRO_PINs|STDCELLs)\s*:\s*(\d+)$"
 )
+_COMMENTS = re.compile(r"(?:\s|#[^\n]*\n)*+")
+_ROW = re.compile(r"\d+[ \t]+\S+[ \t]+\S+[ \t]+(?:-|[NSEWF]{1,2})[ \t]+[01][ \t]*(?:\n|$)")
+_ROW_CHARS = 400  # more than any row has
 _BLOCKAGE = re.compile(r"Blockages?\s*:\s*(\S.*)", re.I)
 _MAP_ROW = re.compile(r"(\d+)\|((?:[^|]\|)+)$")
 # First two are the rulers above a map; both kinds are pictures of an old placement.
@@ -61,13 +64,15 @@ class PlcFile:
 
 def looks_like_plc(path: Path, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether a file's content is a `.plc`: its first line that is no comment is a row of five fields."""
-    for number, line in text_lines(path, limits):
-        text = line.strip()
-        if text and not text.startswith("#"):
-            return bool(re.fullmatch(r"\d+\s+\S+\s+\S+\s+(-|[NSEWF]{1,2})\s+[01]", text))
-        if number > 100_000:
+    rest = ""
+    for block in text_blocks(path, limits):
+        rest += block
+        rest = rest[_COMMENTS.match(rest).end() :]  # type: ignore[union-attr]  # matches nothing too
+        if rest.startswith("#"):
+            rest = "#"  # a comment that goes on in the next block
+        elif "\n" in rest or len(rest) > _ROW_CHARS:
             break
-    return False
+    return bool(_ROW.match(rest[:_ROW_CHARS]))
 
 
 def read_plc(path: Path, netlist: Netlist, limits: Limits = DEFAULT_LIMITS) -> PlcFile:

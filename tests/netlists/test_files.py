@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from netlists.errors import InputError, ParseError
-from netlists.files import BLOCK_BYTES, Limits, atomic_bytes, atomic_text, read_blocks, text_blocks, text_lines
+from netlists.files import (
+    BLOCK_BYTES,
+    MAX_LINE_CHARS,
+    Limits,
+    atomic_bytes,
+    atomic_text,
+    read_blocks,
+    text_blocks,
+    text_lines,
+)
 
 
 def content(path: Path, limits: Limits | None = None) -> bytes:
@@ -95,6 +104,13 @@ def test_a_line_end_across_two_blocks_is_one(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"x" * (BLOCK_BYTES - 1) + b"\r\n" + b"y")
     assert [number for number, _ in text_lines(path)] == [1, 2]
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one\n" + "x" * (MAX_LINE_CHARS + BLOCK_BYTES))
+    with pytest.raises(ParseError, match=r"a\.txt:2: a line longer than 4,194,304 characters"):
+        list(text_lines(path))
 
 
 def test_binary_is_refused_with_its_line(tmp_path: Path) -> None:
