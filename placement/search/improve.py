@@ -18,7 +18,7 @@ from placement.search.result import SearchResult
 _MIX = (0.35, 0.35, 0.05, 0.15, 0.10)
 
 _STAGES = (
-    Stage(name="annealing", until=0.96, mix=_MIX, temperature=(3e-5, 1e-7), reach=(0.3, 0.03)),
+    Stage(name="annealing", until=0.97, mix=_MIX, temperature=(1e-4, 1e-7), reach=(0.3, 0.03)),
     Stage(name="descent", until=0.995, mix=_MIX, reach=(0.03, 0.01)),
 )
 

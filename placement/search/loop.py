@@ -198,3 +198,13 @@ def flip_pass(p: Problem, s: State, b: Board) -> int:
         b.best[0] = s.total[COST]
         save_best(s, b)
     return trials
+
+
+@kernel
+def time_trials(p: Problem, s: State, b: Board, trials: int) -> None:
+    """Try exact random steps and drop them: what a benchmark of one trial times."""
+    for _ in range(trials):
+        node = b.movable[below(b, len(b.movable))]
+        if _propose_step(p, s, b, node, 0.3):
+            trial(p, s, np.inf)
+        withdraw(p, s)

@@ -1,0 +1,54 @@
+"""Compiles all kernels of this room into numba's cache, on a design of a few macros.
+
+Run once at set-up (`placewright warm-up`), so that no job waits for the compiler. Every argument type that real
+designs bring is met here; a second run finds everything in the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, Side
+
+
+def tiny_design() -> Design:
+    """Two hard macros, a soft one and a port on 20 x 20 µm, the hard ones overlapping."""
+    netlist = Netlist(
+        node_name=("a", "b", "Grp_0", "p"),
+        node_kind=np.array([NodeKind.HARD_MACRO, NodeKind.HARD_MACRO, NodeKind.SOFT_MACRO, NodeKind.PORT]),
+        node_index=np.array([0, 2, 4, 6]),
+        width_um=np.array([4.0, 4.0, 2.0, 0.0]),
+        height_um=np.array([3.0, 3.0, 2.0, 0.0]),
+        port_side=np.array([Side.NONE, Side.NONE, Side.NONE, Side.LEFT]),
+        pin_name=("a/q", "b/d", "Grp_0/d", "p"),
+        pin_node=np.array([0, 1, 2, 3]),
+        pin_dx_um=np.array([1.0, -1.0, 0.0, 0.0]),
+        pin_dy_um=np.array([0.5, 0.5, 0.0, 0.0]),
+        net_start=np.array([0, 3, 5]),
+        net_pin=np.array([0, 1, 2, 3, 0]),
+        net_weight=np.array([2.0, 1.0]),
+    )
+    start = Placement(
+        x_um=np.array([8.0, 10.0, 15.0, 0.0]),
+        y_um=np.array([8.0, 9.0, 15.0, 10.0]),
+        orientation=np.zeros(4),
+        fixed=np.array([False, False, False, True]),
+    )
+    canvas = Canvas(width_um=20.0, height_um=20.0, columns=10, rows=10)
+    return Design(name="tiny", netlist=netlist, canvas=canvas, start=start)
+
+
+def warm_up() -> None:
+    """Compile and cache; about a minute the first time, a second or two afterwards."""
+    from placement.cost import evaluate
+    from placement.legal import check, check_feasible, legalise, pack
+    from placement.search import anneal, improve
+
+    design = tiny_design()
+    check_feasible(design)
+    pack(design)
+    legal = legalise(design, design.start)
+    check(design, legal)
+    evaluate(design, legal)
+    improve(design, legal, trials=100)
+    anneal(design, legal, trials=100)
