@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
+# Run as a script, this file would hide the package that it measures.
+sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "benchmarks")]
 DESIGNS = (
     "ibm01", "ibm02", "ibm03", "ibm04", "ibm07", "ibm08", "ibm10", "ibm11", "ibm13", "ariane133_ng45", "ariane_ct",
 )  # fmt: skip

@@ -31,7 +31,7 @@ def tiny_design() -> Design:
     start = Placement(
         x_um=np.array([8.0, 10.0, 15.0, 0.0]),
         y_um=np.array([8.0, 9.0, 15.0, 10.0]),
-        orientation=np.zeros(4),
+        orientation=np.zeros(4, dtype=np.int8),
         fixed=np.array([False, False, False, True]),
     )
     canvas = Canvas(width_um=20.0, height_um=20.0, columns=10, rows=10)
