@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 # which knows the exit code, has the first word.
 DEAD_RUN_S = 4.0
 KILL_GRACE_S = 5.0
+# A run ends its roles before it records its end, and then itself. What lives this long after that is left over; it is
+# looked for once, within the time that a worker may be away.
+LEFT_BEHIND_S, LEFT_BEHIND_FOR_S = 10.0, 3600.0
 OLD_UPLOAD_S = 86400.0  # an upload that still comes in after a day does not
 
 
@@ -38,6 +41,7 @@ class Sweeper:
         self.broker = broker
         self.settings = settings
         self.host = this_host()
+        self._clean: set[str] = set()  # jobs lately ended that were looked at
 
     def run(self, stop: threading.Event) -> None:
         """Sweep until told to stop. A fault is logged and the next round tries again."""
@@ -50,6 +54,7 @@ class Sweeper:
     def sweep(self) -> None:
         self._dead_runs()
         self._unheeded_cancels()
+        self._left_behind()
         for design_id in recovery.abandoned_designs(self.store):
             self.broker.send(PARSE_DESIGN, design_id, queue=IO_QUEUE)
         self.send(*recovery.lost_messages(self.store))
@@ -85,6 +90,14 @@ class Sweeper:
                 continue
             stop_group(lease.pgid, lease.job_id, grace_s=KILL_GRACE_S)
             recovery.end_cancelled(self.store, lease.job_id)
+
+    def _left_behind(self) -> None:
+        """Processes of jobs that are over: a run without a watcher may have ended and left some."""
+        ended = recovery.lately_ended(self.store, LEFT_BEHIND_S, LEFT_BEHIND_FOR_S)
+        for lease in ended:
+            if lease.host == self.host and lease.pgid is not None and lease.job_id not in self._clean:
+                stop_group(lease.pgid, lease.job_id, grace_s=KILL_GRACE_S)
+        self._clean = {lease.job_id for lease in ended}
 
     def _old_uploads(self) -> None:
         folder = uploads_folder(self.settings.data)

@@ -115,14 +115,14 @@ class Feed:
         try:
             while True:
                 news = await anyio.to_thread.run_sync(read_news, self.database, self.job_id, last_event, last_metric)
+                began = last_event is None  # sets the marks; listeners read the state of now themselves
                 if news.points:
                     self._tell(None, message(EventKind.METRICS, json.dumps({"points": news.points})))
-                if news.progress != self.progress:
-                    self.progress = news.progress
+                if news.progress != self.progress and not began:
                     self._tell(None, message(EventKind.PROGRESS, json.dumps(news.progress)))
+                self.progress = news.progress
                 for event in news.events:  # last, so that the end of a job is the last word of its stream
                     self._tell(event.id, stored_message(event))
-                began = last_event is None
                 last_event = news.events[-1].id if news.events else (news.last_event if began else last_event)
                 last_metric = news.last_metric
                 self.ready.set()

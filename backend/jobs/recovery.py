@@ -6,7 +6,7 @@ once, and against a run that comes back to life. Signals and processes are `work
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,6 +24,7 @@ RESEND_AFTER_S = 60.0
 RESEND_DOUBLINGS = 6
 PARSE_ATTEMPTS = 3
 CANCELLED = "cancelled by the user"
+ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,19 @@ def overdue_cancels(store: JobStore, grace_s: float) -> list[Lease]:
     return store.database.read(work)
 
 
-def _leases(session: Session, condition: sa.ColumnElement[bool]) -> list[Lease]:
-    query = sa.select(JobRow.id, JobRow.owner, JobRow.host, JobRow.pgid).where(JobRow.state.in_(ACTIVE), condition)
+def lately_ended(store: JobStore, after_s: float, within_s: float) -> list[Lease]:
+    """Jobs that ended between `within_s` and `after_s` ago, with where they ran: nothing of them should live."""
+
+    def work(session: Session) -> list[Lease]:
+        now = store.database.now(session)
+        ended = JobRow.finished_at.between(now - timedelta(seconds=within_s), now - timedelta(seconds=after_s))
+        return _leases(session, sa.and_(ended, JobRow.pgid.is_not(None)), ENDED)
+
+    return store.database.read(work)
+
+
+def _leases(session: Session, condition: sa.ColumnElement[bool], states: Sequence[JobState] = ACTIVE) -> list[Lease]:
+    query = sa.select(JobRow.id, JobRow.owner, JobRow.host, JobRow.pgid).where(JobRow.state.in_(states), condition)
     return [Lease(job_id=row[0], owner=row[1], host=row[2], pgid=row[3]) for row in session.execute(query)]
 
 

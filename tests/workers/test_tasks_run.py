@@ -247,6 +247,18 @@ def test_the_sweeper_carries_out_a_cancel_nobody_heeds(store, make_job, messages
     assert parts.processes_of_job(job_id) == []
 
 
+def test_the_sweeper_ends_what_an_ended_run_left(store, make_job, messages, monkeypatch) -> None:
+    monkeypatch.setenv("FAKE_MODE", "wait")
+    monkeypatch.setattr("workers.sweeper.LEFT_BEHIND_S", 0.0)
+    job_id = make_job()
+    process = _orphan(store, job_id)
+    _cancel(store, job_id)
+    process.wait(timeout=60)
+    assert len(parts.processes_of_job(job_id)) == 1  # the child that the fake run does not mind
+    Sweeper(store, messages, get_settings()).sweep()
+    assert parts.processes_of_job(job_id) == []
+
+
 def test_a_foreign_group_with_the_same_number_is_not_touched(store, make_job, messages) -> None:
     job_id = make_job()
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)

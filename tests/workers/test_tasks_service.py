@@ -1,4 +1,4 @@
-"""A whole service in processes of its own: uploads good and bad, kills of everything, restarts; nothing lost, nothing left.
+"""A whole service in processes of its own: uploads, kills of everything, restarts. Nothing is lost, nothing is left.
 
 The run is the fake one (it ends as told), the parsing is real.
 """
