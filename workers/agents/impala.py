@@ -66,6 +66,7 @@ class Agent:
             optax.clip_by_global_norm(config.max_gradient_norm),
             optax.adam(config.learning_rate, eps=config.adam_epsilon),
         )
+        self._compiled_init = jax.jit(self._init)
         self.act: Callable[..., Acted] = jax.jit(self._act)
         self.update: Callable[..., tuple[LearnerState, dict[str, jax.Array]]] = jax.jit(self._update, donate_argnums=0)
 
@@ -75,7 +76,7 @@ class Agent:
 
     def init(self, key: jax.Array, observation: Any) -> LearnerState:
         """A fresh state. `observation`: one environment's, for shapes only."""
-        state: LearnerState = jax.jit(self._init)(key, observation)
+        state: LearnerState = self._compiled_init(key, observation)
         return state
 
     def params_like(self, observation: Any) -> Params:
@@ -121,7 +122,7 @@ class Agent:
     def _update(self, state: LearnerState, batch: Unroll) -> tuple[LearnerState, dict[str, jax.Array]]:
         """One step of gradient descent. A loss or gradient that is not finite changes nothing but `skipped`."""
         (_, parts), gradient = jax.value_and_grad(self.loss, has_aux=True)(state.params, batch)
-        norm = optax.global_norm(gradient)
+        norm = optax.tree.norm(gradient)
         finite = jnp.isfinite(norm) & jnp.isfinite(parts["loss"])
         change, optimiser = self.optimiser.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, change)

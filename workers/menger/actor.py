@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import jax
@@ -18,7 +19,7 @@ import numpy as np
 from sqlalchemy.exc import OperationalError
 
 from netlists.model import Design
-from placement.env import VectorEnv
+from placement.env import EnvConfig, MacroEnv, VectorEnv, greedy_episode
 from placement.layout import pack_layout
 from workers.agents.impala import Agent
 from workers.agents.types import Params, Unroll, compact
@@ -200,12 +201,21 @@ class ActorFigures:
         return figures
 
 
+def centred(design: Design, config: EnvConfig) -> EnvConfig:
+    """The same environment with the return of the greedy episode as zero: the value to learn is then a small one.
+
+    Every actor of a job finds the same number, for that episode holds no chance.
+    """
+    _, info = greedy_episode(MacroEnv(design, config))
+    return replace(config, reward_shift=float(info["proxy_cost"]))
+
+
 def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     """The role's body. Returns when told to stop; raises RoleError when the parts it needs do not appear."""
     task = Task.of(design.canvas, config)
     agent = task.agent()
-    env = VectorEnv(design, config.env, count=config.environments, seed=config.seed + life.index)
-    like = agent.init(jax.random.key(0), task.observation()).params
+    env = VectorEnv(design, centred(design, config.env), count=config.environments, seed=config.seed + life.index)
+    like = agent.params_like(task.observation())
     figures = ActorFigures()
 
     def send(info: dict[str, Any], version: int) -> None:
@@ -235,7 +245,8 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     try:
         _wait_for_model(life, inbox, relay)
         life.wait_for("replay")
-        params, version = like, 0
+        params: Params = {}
+        version = 0
         while not life.should_stop():
             model = inbox.take()
             if model is not None:

@@ -69,7 +69,7 @@ class UnrollCodec:
         return sum(int(np.prod(spec.shape)) * spec.dtype.itemsize for spec in self._specs)
 
     def encode(self, unroll: Unroll) -> list[NDArray]:
-        return [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(unroll)]
+        return [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(unroll)]
 
     def decode(self, arrays: list[NDArray]) -> Unroll:
         """Raises BadUnrollError unless the arrays are an unroll of this task, finite and consistent."""
