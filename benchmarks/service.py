@@ -34,7 +34,6 @@ PAGE = ROOT / "docs" / "benchmarks-service.md"
 TOKEN = "benchmark-token-0123456789abcdef"
 MB = 1_000_000
 TARGETS = {
-    "start_s": None,
     "api_rss_mb": 200,
     "upload_growth_mb": 100,
     "poll_p99_ms": 50,
@@ -100,7 +99,7 @@ def rss_mb(pid: int) -> float:
 
 def processes(data: Path) -> dict[str, int]:
     """The service's processes by what they do."""
-    found = {}
+    found: dict[str, int] = {}
     kinds = {"serve": "API", "worker --queues": "worker (supervisor, sweeper)", "--queues io": "queue io"}
     kinds |= {"--queues run": "queue run"}
     for path in Path("/proc").iterdir():

@@ -27,18 +27,30 @@ _spec.loader.exec_module(parts)
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[parts.Service]:
+def started(folder: Path) -> Iterator[parts.Service]:
     environment = {
-        "PLACEWRIGHT_RUN_COMMAND": parts.fake_run(tmp_path),
+        "PLACEWRIGHT_RUN_COMMAND": parts.fake_run(folder),
+        "PLACEWRIGHT_RUN_SLOTS": "2",
         "FAKE_MODE": "wait,wait,done",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    service = parts.Service(tmp_path, environment)
+    service = parts.Service(folder, environment)
     service.start()
     yield service
     service.stop()
     parts.wait_for(lambda: not service.processes(), "no process is left", timeout_s=20)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[parts.Service]:
+    """A service for one test, which may kill any part of it."""
+    yield from started(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Service]:
+    """A service for the tests that leave it as it is."""
+    yield from started(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +97,8 @@ def bomb() -> bytes:
     return packed.getvalue()
 
 
-def test_designs_good_and_bad(service: parts.Service, sample: list[Path]) -> None:
-    with service.client() as client:
+def test_designs_good_and_bad(shared: parts.Service, sample: list[Path]) -> None:
+    with shared.client() as client:
         design = upload_sample(client, sample)
         assert design["counts"]["hard_macros"] == 20
         assert design["canvas"]["width_um"] > 0
@@ -109,29 +121,36 @@ def test_designs_good_and_bad(service: parts.Service, sample: list[Path]) -> Non
             assert refused["state"] == "failed"
             assert words in refused["error"]
             assert "file-00" not in refused["error"]  # our own names are nobody's business
-            folder = service.data / "designs" / refused["id"]
+            folder = shared.data / "designs" / refused["id"]
             assert [path.name for path in folder.iterdir()] == ["parse.log"]
-        assert list((service.data / "uploads").iterdir()) == []
+        assert list((shared.data / "uploads").iterdir()) == []
         assert client.get("/healthz").json()["status"] == "ok"
 
 
-def test_cancel_leaves_no_process(service: parts.Service, sample: list[Path]) -> None:
-    with service.client() as client:
-        job_id = start_job(client, service, upload_sample(client, sample))
-        client.delete(f"/jobs/{job_id}")
-        parts.wait_for(lambda: state(client, job_id) == "cancelled", "the job is cancelled")
-        parts.wait_for(lambda: not parts.processes_of_job(job_id), "its processes are gone")
-        assert client.get(f"/jobs/{job_id}").json()["best_placement_id"]
+def test_reading_does_not_wait_for_a_run_and_cancel_leaves_no_process(
+    shared: parts.Service, sample: list[Path]
+) -> None:
+    with shared.client() as client:
+        design = upload_sample(client, sample)
+        jobs = [start_job(client, shared, design) for _ in range(2)]  # all slots of the queue
+        upload_sample(client, sample)
+        for job_id in jobs:
+            assert state(client, job_id) == "running"
+            client.delete(f"/jobs/{job_id}")
+        for job_id in jobs:
+            parts.wait_for(lambda job_id=job_id: state(client, job_id) == "cancelled", "the job is cancelled")
+            parts.wait_for(lambda job_id=job_id: not parts.processes_of_job(job_id), "its processes are gone")
+            assert client.get(f"/jobs/{job_id}").json()["best_placement_id"]
 
 
-def test_kill_of_the_run(service: parts.Service, sample: list[Path]) -> None:
-    with service.client() as client:
-        job_id = start_job(client, service, upload_sample(client, sample))
-        os.killpg(service.store().job(job_id).pgid, signal.SIGKILL)
+def test_kill_of_the_run(shared: parts.Service, sample: list[Path]) -> None:
+    with shared.client() as client:
+        job_id = start_job(client, shared, upload_sample(client, sample))
+        os.killpg(shared.store().job(job_id).pgid, signal.SIGKILL)
         parts.wait_for(lambda: client.get(f"/jobs/{job_id}").json()["attempt"] == 2, "the job is started again")
         parts.wait_for(lambda: is_running(client, job_id), "it runs")
         assert len(client.get(f"/jobs/{job_id}/placements").json()["items"]) == 2
-        os.killpg(service.store().job(job_id).pgid, signal.SIGKILL)
+        os.killpg(shared.store().job(job_id).pgid, signal.SIGKILL)
         parts.wait_for(lambda: state(client, job_id) == "done", "the third start ends it")
 
 
@@ -167,25 +186,10 @@ def test_kill_of_the_worker(service: parts.Service, sample: list[Path]) -> None:
         assert client.get(f"/jobs/{job_id}").json()["best_placement_id"]
 
 
-def test_kill_of_the_service_and_restart(service: parts.Service, sample: list[Path]) -> None:
+def test_stop_then_kill_of_the_service_and_restarts(service: parts.Service, sample: list[Path]) -> None:
     with service.client() as client:
         job_id = start_job(client, service, upload_sample(client, sample))
         best = client.get(f"/jobs/{job_id}").json()["best_placement_id"]
-    service.process.kill()
-    service.process.wait()
-    parts.wait_for(lambda: not service.processes(), "the worker has gone with its service")
-    assert parts.processes_of_job(job_id) == []
-    service.start()
-    with service.client() as client:
-        parts.wait_for(lambda: is_running(client, job_id), "the job goes on")
-        job = client.get(f"/jobs/{job_id}").json()
-        assert job["best_placement_id"] == best or job["best_costs"]
-        assert best in [item["id"] for item in client.get(f"/jobs/{job_id}/placements").json()["items"]]
-
-
-def test_stop_and_restart(service: parts.Service, sample: list[Path]) -> None:
-    with service.client() as client:
-        job_id = start_job(client, service, upload_sample(client, sample))
     service.stop()
     assert service.processes() == []
     assert parts.processes_of_job(job_id) == []
@@ -194,20 +198,21 @@ def test_stop_and_restart(service: parts.Service, sample: list[Path]) -> None:
     service.start()
     with service.client() as client:
         parts.wait_for(lambda: is_running(client, job_id), "the job goes on")
-
-
-def test_reading_does_not_wait_for_a_run(service: parts.Service, sample: list[Path]) -> None:
+    service.process.kill()
+    service.process.wait()
+    parts.wait_for(lambda: not service.processes(), "the worker has gone with its service")
+    assert parts.processes_of_job(job_id) == []
+    service.start()
     with service.client() as client:
-        job_id = start_job(client, service, upload_sample(client, sample))
-        upload_sample(client, sample)
-        assert state(client, job_id) == "running"
+        parts.wait_for(lambda: is_running(client, job_id), "the job goes on again")
+        assert best in [item["id"] for item in client.get(f"/jobs/{job_id}/placements").json()["items"]]
 
 
-def test_two_services_on_one_folder(service: parts.Service) -> None:
+def test_two_services_on_one_folder(shared: parts.Service) -> None:
     import subprocess
 
     done = subprocess.run(
-        [sys.executable, "-m", "workers.cli.main", "serve", "--port", "0", "--data", str(service.data)],
+        [sys.executable, "-m", "workers.cli.main", "serve", "--port", "0", "--data", str(shared.data)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -217,14 +222,14 @@ def test_two_services_on_one_folder(service: parts.Service) -> None:
     assert "another service" in done.stderr
 
 
-def test_port_in_use_and_open_binding_are_refused(service: parts.Service, tmp_path: Path) -> None:
+def test_port_in_use_and_open_binding_are_refused(shared: parts.Service, tmp_path: Path) -> None:
     import subprocess
 
     def serve(*words: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "workers.cli.main", "serve", "--data", str(tmp_path / "other"), *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    taken = serve("--port", service.address.rpartition(":")[2])
+    taken = serve("--port", shared.address.rpartition(":")[2])
     assert taken.returncode == 2
     assert "in use" in taken.stderr
     beyond = serve("--host", "0.0.0.0", "--port", "0")
