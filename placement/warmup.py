@@ -41,6 +41,7 @@ def tiny_design() -> Design:
 def warm_up() -> None:
     """Compile and cache; about a minute the first time, a second or two afterwards."""
     from placement.cost import evaluate
+    from placement.env import MacroEnv, VectorEnv, random_episode
     from placement.legal import check, check_feasible, legalise, pack
     from placement.search import anneal, improve
 
@@ -52,3 +53,5 @@ def warm_up() -> None:
     evaluate(design, legal)
     improve(design, legal, trials=100)
     anneal(design, legal, trials=100)
+    random_episode(MacroEnv(design), seed=0)
+    VectorEnv(design).reset()
