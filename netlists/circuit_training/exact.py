@@ -239,9 +239,7 @@ class ExactParser:
             shown = rest.split("\n", 1)[0]
             quote = rest[0] in "\"'"
             self._fail("a quoted text does not end on its line" if quote else f"unexpected text {shown[:20]!r}", shown)
-        if not self.final:
-            if optional:
-                return False
+        if not self.final and not optional:
             raise Incomplete
         self.line += self.text.count("\n", self.pos)
         self.pos = len(self.text)

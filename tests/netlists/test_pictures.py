@@ -136,6 +136,16 @@ def test_json_has_every_node(tmp_path: Path, design: Design) -> None:
     assert json.loads(path.read_text())["costs"] is None
 
 
+def test_a_design_of_ports_alone(tmp_path: Path) -> None:
+    path = tmp_path / "n.pb.txt"
+    path.write_text('node { name: "p" attr { key: "type" value { s: "PORT" } } }')
+    design = load_design(path, require_hard_macros=False)
+    write_svg(tmp_path / "a.svg", design, design.start)
+    write_png(tmp_path / "a.png", design, design.start)
+    assert titles(tmp_path / "a.svg", "ports") == ["p"]
+    assert Image.open(tmp_path / "a.png").size[0] > LONG_SIDE_PX
+
+
 @pytest.mark.parametrize(("width", "bar"), [(1433, 200), (77, 10), (22.95, 2), (0.5, 0.05), (6, 1)])
 def test_scale_bar(width: float, bar: float) -> None:
     assert scale_bar_um(width) == pytest.approx(bar)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from netlists.circuit_training.reader import read_netlist
+from netlists.circuit_training.textproto import scan_nodes
 from netlists.errors import InputError, ParseError
 from netlists.files import Limits
 from netlists.load import load_design
@@ -169,6 +171,32 @@ def test_too_many_nodes(tmp_path: Path) -> None:
     read_netlist([path], Limits(max_nodes=11))
     with pytest.raises(InputError, match="more than 10 nodes"):
         read_netlist([path], Limits(max_nodes=10))
+    path.write_text(one("p", "PORT", inputs=tuple(f"q{i}" for i in range(10))))
+    with pytest.raises(InputError, match="more than 10 nodes"):
+        read_netlist([path], Limits(max_nodes=10))
+
+
+@pytest.mark.parametrize("junk", ["# ", 'node { name: "', "1", " "])
+def test_text_without_end_is_refused_or_read_in_bounded_memory(tmp_path: Path, junk: str) -> None:
+    """What a gzip bomb of text would be: the reader gives up on a node of more than MAX_NODE_CHARS."""
+    filler = (" " if junk == " " else "1") * 1_000_000
+    read = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read
+        yield junk
+        for _ in range(200):
+            read += len(filler)
+            yield filler
+
+    if junk == " ":
+        assert list(scan_nodes(tmp_path, counted())) == []
+        return
+    with pytest.raises(
+        ParseError, match=r"a node longer than 67,108,864 characters|a quoted text does not end on its line"
+    ):
+        list(scan_nodes(tmp_path, counted()))
+    assert read < 140_000_000
 
 
 def test_a_file_cut_short_anywhere_is_an_input_error(tmp_path: Path, tiny: str) -> None:

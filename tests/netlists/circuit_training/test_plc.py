@@ -186,8 +186,14 @@ def test_recognition_by_content(tmp_path: Path, tiny: str, tiny_plc: str) -> Non
         (tiny_plc, True),
         (tiny, False),
         ("# only\n", False),
+        ("# only", False),
         ("0 1 2 - 0", True),
         ("0 1 2 FN 1", True),
+        ("0 1 2\n- 0", False),
+        ("0 1 2 - 0 9", False),
+        ("#" + "x" * 3_000_000 + "\n0 1 2 - 0\n", True),
+        ("# c\n" * 600_000 + "\n 0 1 2 - 0\n", True),
+        ("x" * 3_000_000, False),
     ):
         path.write_text(text)
         assert looks_like_plc(path) is expected

@@ -55,6 +55,16 @@ def test_a_netlist_alone_keeps_canvas_and_positions(tmp_path: Path, design: Desi
     assert np.array_equal(alone.start.orientation, design.start.orientation)
 
 
+def test_a_plc_made_for_a_netlist_without_one_gives_the_same_design(tmp_path: Path, tiny: str) -> None:
+    (tmp_path / "netlist.pb.txt").write_text(tiny)
+    alone = load_design(tmp_path)
+    assert "canvas" in alone.derived
+    write_plc(tmp_path / "initial.plc", alone, alone.start)
+    again = load_design(tmp_path)
+    assert_same(again, alone)
+    assert again.derived == {}
+
+
 def test_pins_are_written_where_they_are(tmp_path: Path, design: Design) -> None:
     """Macro A is turned to S: its pin at (-4, -1.5) lies at (4, 1.5) from (20.125, 30.5)."""
     path = tmp_path / "n.pb.txt"
