@@ -226,14 +226,12 @@ def accept(p: Problem, s: State) -> None:
             s.term_row[term], s.term_col[term] = s.new_term_row[term], s.new_term_col[term]
     for i in range(s.counter[NETS]):
         s.hpwl[s.net_list[i]] = s.net_new[i]
-    add_map(s.hor, s.d_hor)
-    add_map(s.ver, s.d_ver)
-    topk.accept(s.congestion_level)
+    topk.accept(s.congestion_level, ((s.hor, s.d_hor), (s.ver, s.d_ver)))
     if p.density_top == 0:
         s.density[:, :] = 0.0
+        add_map(s.density, s.d_density)
     else:
-        topk.accept(s.density_level)
-    add_map(s.density, s.d_density)
+        topk.accept(s.density_level, ((s.density, s.d_density),))
     s.total[WIRELENGTH], s.total[COST] = s.total[NEW_WIRELENGTH], s.total[NEW_COST]
     _forget(s)
 

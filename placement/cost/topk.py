@@ -21,28 +21,35 @@ from placement.cost.kernels import inlined, kernel, summing
 from placement.cost.lines import Lines
 
 T, EXCESS, ABOVE = 0, 1, 2  # threshold, Σ max(v − t, 0), #{v > t}
-LOW, HIGH, HIGH_SUM, HIGH_COUNT, HALF_WIDTH = 3, 4, 5, 6, 7  # the band around T
-NEW_T, NEW_EXCESS, NEW_ABOVE = 8, 9, 10  # of the trial
+LOW, HIGH, HIGH_SUM, HIGH_COUNT, HALF_WIDTH = 3, 4, 5, 6, 7  # the band around T, and the values above it
+NEW_T = 8  # of the trial
 
 _TOLERANCE = 1e-13  # relative, on the sum; float64 sums of some thousand values carry about as much
 _MAX_STEPS = 60
-_BAND_MIN, _BAND_MAX = 100, 400  # values; a look-up scans them all, at four a cycle
+_BAND_MIN, _BAND_MAX = 100, 400  # values when built; a look-up scans them all, at four a cycle
+_BAND_FULL = 800  # values; more than this have come in since: build it anew
 
 
 Maps = tuple[tuple[NDArray, Lines], ...]
 
 
 class Level(NamedTuple):
-    """Where the k largest values begin."""
+    """Where the k largest values begin. C values in all; a value's number counts through the maps, line by line."""
 
-    at: NDArray[np.float64]  # (11,) see the indices above
-    band: NDArray[np.float64]  # (C,) the values in (LOW, HIGH), any order
-    size: NDArray[np.int64]  # (1,) number of values in the band; -1 = not built since the last change
+    at: NDArray[np.float64]  # (9,) see the indices above
+    size: NDArray[np.int64]  # (1,) number of values in the band; -1 = to be built
+    band: NDArray[np.float64]  # (C,) values that are or were in (LOW, HIGH), up to date, any order
+    place: NDArray[np.int32]  # (C,) place in the band of each value; -1 = not in it
 
 
 def new_level(values: int) -> Level:
-    """For maps of this many values, all zero."""
-    return Level(np.array([0.0] * 7 + [0.05] + [0.0] * 3), np.zeros(max(values, 1)), np.full(1, -1, dtype=np.int64))
+    """For maps of this many values."""
+    return Level(
+        at=np.zeros(9),
+        size=np.full(1, -1, dtype=np.int64),
+        band=np.zeros(values),
+        place=np.full(values, -1, dtype=np.int32),
+    )
 
 
 @summing
@@ -81,29 +88,37 @@ def _change(maps: Maps, t: float) -> tuple[float, float]:
 
 
 @inlined
-def _build_band(level: Level, maps: Maps) -> None:
-    """Collect the unchanged values near the threshold, and from them what lies above it.
-
-    Counted afresh after every change: a value that ends on the threshold may round to either side of it in a trial.
-    """
+def _count_above(level: Level) -> None:
+    """EXCESS and ABOVE from the band. Counted, not carried on: a value that a change leaves on the threshold may round
+    to either side of it in a trial."""
     t = level.at[T]
-    low, high = t - level.at[HALF_WIDTH], t + level.at[HALF_WIDTH]
-    high_sum, high_count, size = 0.0, 0, 0
+    excess, above = _line_excess(level.band[: level.size[0]], t)
+    level.at[EXCESS] = excess + (level.at[HIGH_SUM] - level.at[HIGH_COUNT] * t)
+    level.at[ABOVE] = above + level.at[HIGH_COUNT]
+
+
+@inlined
+def _build_band(level: Level, maps: Maps) -> None:
+    """Collect the unchanged values near the threshold, and from them what lies above it."""
+    low, high = level.at[T] - level.at[HALF_WIDTH], level.at[T] + level.at[HALF_WIDTH]
+    high_sum, high_count, size, number = 0.0, 0, 0, 0
     for values, _ in maps:
         for line in range(values.shape[0]):
             for cell in range(values.shape[1]):
                 value = values[line, cell]
+                level.place[number] = -1
                 if value >= high:
                     high_sum += value
                     high_count += 1
                 elif value > low:
                     level.band[size] = value
+                    level.place[number] = size
                     size += 1
+                number += 1
     level.at[LOW], level.at[HIGH] = low, high
     level.at[HIGH_SUM], level.at[HIGH_COUNT] = high_sum, high_count
     level.size[0] = size
-    excess, above = _line_excess(level.band[:size], t)
-    level.at[EXCESS], level.at[ABOVE] = excess + (high_sum - high_count * t), above + high_count
+    _count_above(level)
     if size > _BAND_MAX:
         level.at[HALF_WIDTH] *= 0.7
     elif size < _BAND_MIN:
@@ -137,7 +152,7 @@ def top_sum(k: int, level: Level, maps: Maps, limit: float) -> float:
     d_excess, d_above = _change(maps, t)
     excess, above = excess + d_excess, above + d_above
     value, slope = k * t + excess, k - above
-    level.at[NEW_T], level.at[NEW_EXCESS], level.at[NEW_ABOVE] = t, excess, above
+    level.at[NEW_T] = t
     if slope == 0.0:
         return value
     step = max(1.25 * abs(slope) * 2.0 * level.at[HALF_WIDTH] / max(level.size[0], 1), 1e-9)
@@ -169,21 +184,52 @@ def top_sum(k: int, level: Level, maps: Maps, limit: float) -> float:
         value, slope = k * t + excess, k - above
         if value <= best or slope == 0.0:
             best = value
-            level.at[NEW_T], level.at[NEW_EXCESS], level.at[NEW_ABOVE] = t, excess, above
+            level.at[NEW_T] = t
         if slope == 0.0:
             return value
     return best
 
 
-@inlined
-def accept(level: Level) -> None:
-    """The change is being added to the maps: the trial's threshold is theirs now."""
-    level.at[T], level.at[EXCESS], level.at[ABOVE] = level.at[NEW_T], level.at[NEW_EXCESS], level.at[NEW_ABOVE]
-    level.size[0] = -1  # EXCESS serves reports until the band is built
+@kernel
+def accept(level: Level, maps: Maps) -> None:
+    """Add the changes to the maps; the trial's threshold becomes the level's. Costs only what has changed."""
+    at, offset = level.at, 0
+    for values, change in maps:
+        for line in range(change.reach[0], change.reach[1]):
+            for cell in range(change.low[line], change.high[line]):
+                old = values[line, cell]
+                new = old + change.value[line, cell]
+                if new == old:
+                    continue
+                values[line, cell] = new
+                number = offset + line * values.shape[1] + cell
+                place = level.place[number]
+                if place >= 0:
+                    level.band[place] = new
+                    continue
+                if old >= at[HIGH]:
+                    at[HIGH_SUM] -= old
+                    at[HIGH_COUNT] -= 1.0
+                if new >= at[HIGH]:
+                    at[HIGH_SUM] += new
+                    at[HIGH_COUNT] += 1.0
+                elif new > at[LOW] and level.size[0] >= 0:
+                    size = level.size[0]
+                    level.band[size] = new
+                    level.place[number] = size
+                    level.size[0] = size + 1
+        offset += values.size
+    at[T] = at[NEW_T]
+    if level.size[0] > _BAND_FULL or abs(at[T] - 0.5 * (at[LOW] + at[HIGH])) > 0.25 * (at[HIGH] - at[LOW]):
+        level.size[0] = -1
+    if level.size[0] < 0:
+        _build_band(level, maps)
+    else:
+        _count_above(level)
 
 
 def set_level(level: Level, k: int, values: tuple[NDArray[np.float64], ...]) -> None:
-    """Compute the level of maps from scratch."""
+    """Compute the level of maps from scratch; the band is built when it is first needed."""
     flat = np.concatenate([v.ravel() for v in values])
     t = float(np.partition(flat, len(flat) - k)[len(flat) - k])
     over = flat[flat > t]
