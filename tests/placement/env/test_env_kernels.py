@@ -62,15 +62,15 @@ def slow_mask(env: MacroEnv) -> np.ndarray:
 sizes = st.lists(st.tuples(st.floats(4, 37), st.floats(4, 37)), min_size=1, max_size=7)
 
 
-@settings(max_examples=40, deadline=None)
-@given(sizes, st.integers(0, 1000), st.booleans(), st.sampled_from([(7, 9), (20, 13), (40, 40)]))
+@settings(max_examples=30, deadline=None)
+@given(sizes, st.integers(0, 1000), st.booleans(), st.sampled_from([(7, 9), (20, 13), (1, 1)]))
 def test_mask_is_exact_and_every_allowed_action_is_legal(
     make_netted, sizes: list, seed: int, hindered: bool, grid: tuple[int, int]
 ) -> None:
     blockages = [(30, 30, 52, 41), (0, 80, 20, 100)] if hindered else []
     design = make_netted(sizes, blockages=blockages, grid=grid, seed=seed)
     try:
-        env = MacroEnv(design, EnvConfig(max_grid=32))
+        env = MacroEnv(design, EnvConfig(max_grid=16))  # coarser than the cost grid of 20 x 13
     except InfeasibleError:
         return
     random = np.random.default_rng(seed)
