@@ -107,7 +107,7 @@ def main() -> None:
     )
     RESULT.parent.mkdir(exist_ok=True)
     document = {
-        "command": f"python benchmarks/environment.py --count {options.count} --episodes {options.episodes} --seed {options.seed}",
+        "command": f"python benchmarks/environment.py --count {options.count} --episodes {options.episodes}",
         "seed": options.seed,
         "commit": commit.stdout.strip() or "unknown",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
