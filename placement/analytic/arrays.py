@@ -1,8 +1,8 @@
 """A design as padded float32 arrays for the smooth cost, in units of grid cells.
 
-In: `Design`, the orientations to keep. Out: `Arrays`, whose shapes depend on the design's *bucket* only, so that a second
-design of the same bucket compiles nothing. Letters (padded): N nodes, T terminals, E nets, K net-terminal connections,
-S route segments of each direction, B boxes that must not overlap, P pairs of them, R rows, C columns.
+In: `Design`, the orientations to keep. Out: `Arrays`, whose shapes depend on the design's *bucket* only, so that a
+second design of the same bucket compiles nothing. Letters (padded): N nodes, T terminals, E nets, K net-terminal
+connections, S route segments of each direction, B boxes that must not overlap, P pairs of them, R rows, C columns.
 
 x counts columns, y counts rows, from the lower left corner. Pad nodes have no size, sit at 0 and never move; pad
 terminals belong to them, pad nets and segments have weight 0. Imports numpy alone.
@@ -10,7 +10,7 @@ terminals belong to them, pad nets and segments have weight 0. Imports numpy alo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,42 +19,47 @@ from netlists.model import ORIENTATION_MATRIX, ByteArray, Design, NodeKind, orie
 from placement.cost.problem import Problem, problem_of
 
 PAIRS_PER_BOX = 16  # neighbours of a macro that the overlap term can look at
+# Smallest buckets: all tiny designs share one compiled program.
+_LEAST_NODES, _LEAST_CONNECTIONS, _LEAST_BOXES, _LEAST_LINES = 256, 1024, 64, 16
 
 Float = NDArray[np.float32]
 Int = NDArray[np.int32]
+# Fields of what travels between host and device: numpy arrays here, jax.Array inside compiled functions.
+FloatField = Any
+IntField = Any
 
 
 class Arrays(NamedTuple):
-    """Everything that stays the same during one global placement."""
+    """Everything that stays the same during one global placement. float32 and int32."""
 
-    free: Float  # (N,) 1 = may move
-    half: Float  # (2, N) half width and half height of hard and soft macros, else 0
-    low: Float  # (2, N) bounds of the centre
-    high: Float  # (2, N)
-    term_node: Int  # (T,)
-    term_offset: Float  # (2, T) after orientation
-    conn_term: Int  # (K,)
-    conn_net: Int  # (K,) never falling
-    net_cost: Float  # (2, E) wirelength cost per cell of width, per cell of height
-    box_node: Int  # (B,) hard macros and blockages (a blockage is a node that never moves)
-    box_hard: Float  # (B,) 1 = hard macro: takes routing supply
-    hor_share: Float  # (R,) of supply that one route takes in a cell
-    ver_share: Float  # (C,)
-    hor_reach: Float  # (R, R) 1 where a row's routes are spread to
-    ver_reach: Float  # (C, C)
-    blocked: Float  # (2,) share of supply, H and V, that a hard macro takes in a cell it covers
-    valid: Float  # (R, C) 1 inside the grid
-    size: Float  # (2,) columns, rows
-    density_top: Float  # () cells that the density cost averages; 0 = those not empty
-    congestion_top: Float  # () values that the congestion cost averages
-    potential: Float  # (R, C) electrostatic potential of each cosine mode per density of that mode
-    modes_x: Float  # (C, C) cosine transform over columns, (mode, column)
-    modes_y: Float  # (R, R)
-    overlap_scale: Float  # () 1 / (number of cells)
+    free: FloatField  # (N,) 1 = may move
+    half: FloatField  # (2, N) half width and half height of hard and soft macros, else 0
+    low: FloatField  # (2, N) bounds of the centre
+    high: FloatField  # (2, N)
+    term_node: IntField  # (T,)
+    term_offset: FloatField  # (2, T) after orientation
+    conn_term: IntField  # (K,)
+    conn_net: IntField  # (K,) never falling
+    net_cost: FloatField  # (2, E) wirelength cost per cell of width, per cell of height
+    box_node: IntField  # (B,) hard macros and blockages (a blockage is a node that never moves)
+    box_hard: FloatField  # (B,) 1 = hard macro: takes routing supply
+    hor_share: FloatField  # (R,) of supply that one route takes in a cell
+    ver_share: FloatField  # (C,)
+    hor_reach: FloatField  # (R, R) 1 where a row's routes are spread to
+    ver_reach: FloatField  # (C, C)
+    blocked: FloatField  # (2,) share of supply, H and V, that a hard macro takes in a cell it covers
+    valid: FloatField  # (R, C) 1 inside the grid
+    size: FloatField  # (2,) columns, rows
+    density_top: FloatField  # () cells that the density cost averages; 0 = those not empty
+    congestion_top: FloatField  # () values that the congestion cost averages
+    potential: FloatField  # (R, C) electrostatic potential of each cosine mode per density of that mode
+    modes_x: FloatField  # (C, C) cosine transform over columns, (mode, column)
+    modes_y: FloatField  # (R, R)
+    overlap_scale: FloatField  # () 1 / (number of cells)
 
 
-def bucket(count: int, least: int = 16) -> int:
-    """The smallest of 16, 24, 32, 48, 64, 96 … that is not below `count`."""
+def bucket(count: int, least: int) -> int:
+    """The smallest of least, 3/2 least, 2 least, 3 least, 4 least … that is not below `count`; least: a power of 2."""
     size = least
     while size < count:
         size = size * 3 // 2 if size & (size - 1) == 0 else size // 3 * 4
@@ -85,9 +90,9 @@ def _cosines(count: int) -> NDArray:
     return np.cos(np.pi * mode * (cell + 0.5) / count) * np.where(mode == 0, 1.0, 2.0**0.5) / count**0.5
 
 
-def segment_count(p: Problem) -> int:
-    """Route segments of one direction that the nets can need at most: one less than the terminals of each."""
-    return int((np.diff(p.net_start) - 1).sum())
+def segment_slots(p: Problem) -> int:
+    """Room for the route segments of one direction: the nets need at most one less than each has terminals."""
+    return bucket(int((np.diff(p.net_start) - 1).sum()), _LEAST_CONNECTIONS)
 
 
 def make_arrays(design: Design, orientation: ByteArray) -> Arrays:
@@ -100,7 +105,7 @@ def make_arrays(design: Design, orientation: ByteArray) -> Arrays:
     half = np.where(area, np.stack([width, height]), 0.0) / 2 / cell[:, None]
     size = np.array([canvas.columns, canvas.rows], dtype=np.float64)
     low = np.minimum(half, size[:, None] / 2)
-    nodes = bucket(n + len(blockages) + 1)
+    nodes = bucket(n + len(blockages) + 1, _LEAST_NODES)
     free = (~design.start.fixed & area).astype(np.float32)
 
     terms = len(p.term_dx)
@@ -108,14 +113,15 @@ def make_arrays(design: Design, orientation: ByteArray) -> Arrays:
     matrix = ORIENTATION_MATRIX[orientation[term_node]].astype(np.float64)
     offset = np.einsum("tij,tj->it", matrix, np.stack([p.term_dx, p.term_dy], axis=1)) / cell[:, None]
     nets = len(p.net_weight)
-    t_pad, e_pad, k_pad = bucket(terms + 1), bucket(nets + 1), bucket(len(p.net_term))
+    t_pad, e_pad = bucket(terms + 1, _LEAST_NODES), bucket(nets + 1, _LEAST_NODES)
+    k_pad = bucket(len(p.net_term), _LEAST_CONNECTIONS)
     conn_net = np.repeat(np.arange(nets), np.diff(p.net_start)).astype(np.int32)
 
     hard = np.flatnonzero(p.is_hard).astype(np.int32)
     box_node = np.concatenate([hard, n + np.arange(len(blockages), dtype=np.int32)])
-    b_pad = bucket(len(box_node) + 1)
+    b_pad = bucket(len(box_node) + 1, _LEAST_BOXES)
     half_blockage = (blockages[:, 2:] - blockages[:, :2]).T / 2 / cell[:, None]
-    rows, columns = bucket(p.rows), bucket(p.columns)
+    rows, columns = bucket(p.rows, _LEAST_LINES), bucket(p.columns, _LEAST_LINES)
     valid = np.zeros((rows, columns), dtype=np.float32)
     valid[: p.rows, : p.columns] = 1
     wave_x = np.pi * np.arange(p.columns) / p.columns

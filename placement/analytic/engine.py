@@ -1,7 +1,7 @@
-"""Runs stages of gradient steps for one design: the host's side (exact shape of routes, time) around the device's blocks.
+"""Runs stages of gradient steps for one design: the host's side (exact shape of routes, time) around blocks of steps.
 
-In: a design and positions in cells, (seeds, 2, N) float32. Out: the same after a stage. Called by place.py. Knows nothing
-of legality. Time enters only as a limit: while it does not bind, the result depends on the seeds and steps alone.
+In: a design and positions in cells, (seeds, 2, N) float32. Out: the same after a stage. Called by place.py. Knows
+nothing of legality. Time enters only as a limit: while it does not bind, the result depends on seeds and steps alone.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netlists.model import ByteArray, Design, Placement
-from placement.analytic.arrays import PAIRS_PER_BOX, Float, blockage_centres, bucket, make_arrays, segment_count
+from placement.analytic.arrays import PAIRS_PER_BOX, Float, blockage_centres, make_arrays, segment_slots
 from placement.analytic.schedule import KNOBS, Stage
 from placement.analytic.shape import Shape, near_pairs, route_shapes
 from placement.cost.problem import problem_of
@@ -36,8 +35,8 @@ class Engine:
         self._cell = np.array([[canvas.cell_width_um], [canvas.cell_height_um]])
         boxes = int(self.problem.is_hard.sum()) + len(design.blockages_um)
         self._boxes = self.host.box_node[:boxes]
-        self._pairs = bucket(PAIRS_PER_BOX * len(self.host.box_node))
-        self._segments = bucket(segment_count(self.problem))
+        self._pairs = PAIRS_PER_BOX * len(self.host.box_node)
+        self._segments = segment_slots(self.problem)
 
     @property
     def free(self) -> Float:

@@ -48,8 +48,8 @@ def global_place(
 
     from_start: begin at `start` (the design's by default) rather than at the middle of the canvas. steps: of the main
     stage, the others in proportion; default: the schedule's own. seconds (of `clock`) limit all stages together; a
-    time limit that does not bind changes nothing, and equal arguments then give equal results on one machine. Orientations
-    are the start's.
+    time limit that does not bind changes nothing, and equal arguments then give equal results on one machine.
+    Orientations are the start's.
     """
     begin_s = clock()
     base = design.start if start is None else start

@@ -56,7 +56,7 @@ MARGIN = 0.02
 
 SPREAD = Stage(
     name="spread",
-    steps=400,
+    steps=200,
     knobs={
         "rate": 0.3,
         "gamma": ((0, 6), (1, 1)),
@@ -74,25 +74,25 @@ SPREAD = Stage(
 
 PLACE = Stage(
     name="place",
-    steps=1000,
+    steps=400,
     knobs={
-        "rate": ((0, 0.2), (0.5, 0.1), (1, 0.02)),
+        "rate": ((0, 0.2), (0.5, 0.1), (1, 0.005)),
         "gamma": ((0, 4), (0.5, 1), (1, 0.3)),
-        "blur": ((0, 1), (0.6, 1), (1, 0.3)),
-        "spread": ((0, 2), (1, 0.3)),
-        "heat": ((0, 0.3), (1, 0.03)),
+        "blur": ((0, 1), (0.6, 1), (1, 0.1)),
+        "spread": ((0, 1.5), (0.7, 0.7), (1, 0.1)),
+        "heat": ((0, 0.1), (1, 0.01)),
         "wirelength": 1.0,
         "density": 0.5,
         "congestion": 0.5,
-        "potential": ((0, 0.02), (1, 0.001)),
-        "overlap": ((0, 1), (0.4, 2), (1, 50)),
+        "potential": ((0, 0.05), (1, 0.001)),
+        "overlap": ((0, 0.1), (0.5, 1), (1, 50)),
         "margin": MARGIN,
     },
 )
 
 SETTLE = Stage(
     name="settle",
-    steps=300,
+    steps=200,
     knobs={
         "rate": ((0, 0.15), (1, 0.01)),
         "gamma": 0.3,

@@ -1,10 +1,10 @@
-"""What of the smooth cost is decided exactly, from time to time, on the host: the shape of routes, and which macros are near.
+"""What of the smooth cost is decided exactly, now and then, on the host: the shape of routes, and macros that are near.
 
 The rules of routing (proxy cost rules, "Congestion") choose among L, T and star by the cells that terminals lie in. The
-choice has no gradient, the ends of what was chosen have: every piece of a route is a segment on the line of one terminal
-from one terminal to another. `route_shapes` makes the choice and names the terminals; terms.py deposits the segments.
-A terminal that shares its cell with another of its net has no segment of its own, except on a net of two terminals or with
-its driver: those stay, at length 0, so that they have a gradient.
+choice has no gradient, the ends of what was chosen have: every piece of a route is a segment on the line of one
+terminal from one terminal to another. `route_shapes` makes the choice and names the terminals; terms.py deposits the
+segments. A terminal that shares its cell with another of its net has no segment of its own, except on a net of two
+terminals or with its driver: those stay, at length 0, so that they have a gradient.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from placement.analytic.arrays import Float, Int
+from placement.analytic.arrays import FloatField, IntField
 
 
 class Shape(NamedTuple):
     """Segments and pairs of one placement (one seed). Unused entries have weight 0, or name the pad box."""
 
-    hor: Int  # (3, S) terminals: whose row, from whose column, to whose column
-    hor_weight: Float  # (S,)
-    ver: Int  # (3, S) terminals: whose column, from whose row, to whose row
-    ver_weight: Float  # (S,)
-    pairs: Int  # (2, P) boxes
+    hor: IntField  # (3, S) terminals: whose row, from whose column, to whose column
+    hor_weight: FloatField  # (S,)
+    ver: IntField  # (3, S) terminals: whose column, from whose row, to whose row
+    ver_weight: FloatField  # (S,)
+    pairs: IntField  # (2, P) boxes
 
 
 @njit(cache=True, nogil=True)

@@ -1,10 +1,10 @@
 """The terms of the smooth cost: positions in, numbers out. Pure JAX; each tends to its exact twin of `placement.cost`.
 
 `z` (2, N) are centres in cells, columns then rows. Temperatures, all falling during a placement: `gamma` of the
-wirelength in cells; `blur` in (0, 1], the width in cells over which a terminal changes its cell; `spread` in cells, below
-which no box is narrower; `heat`, in units of density or demand, of the mean of the largest.
-Sources: weighted-average wirelength: Hsu, Chang and Balabanov 2011; electrostatic density: Lu et al. (ePlace) 2015; mean of
-the largest as a minimum over one number: Rockafellar and Uryasev 2000. Routes: placement/cost/congestion.py.
+wirelength in cells; `blur` in (0, 1], the width in cells over which a terminal changes its cell; `spread` in cells,
+below which no box is narrower; `heat`, in units of density or demand, of the mean of the largest.
+Sources: weighted-average wirelength: Hsu, Chang and Balabanov 2011; electrostatic density: Lu et al. (ePlace) 2015;
+mean of the largest as a minimum over one number: Rockafellar and Uryasev 2000. Routes: placement/cost/congestion.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def wirelength(a: Arrays, term: Array, gamma: Array) -> Array:
     return jnp.sum((longest(at) + longest(-at)) * a.net_cost)
 
 
-def largest(values: Array, count: Array, heat: Array, top: float) -> Array:
+def largest(values: Array, count: Array, heat: Array) -> Array:
     """Smooth mean of the `count` largest of `values` (any shape; pads far below 0); from above as heat falls to 0.
 
     min over t of t + heat/count · Σ softplus((v - t)/heat): at the best t the logistic weights sum to `count`.
@@ -78,7 +78,7 @@ def density(a: Arrays, amount: Array, heat: Array) -> Array:
     """Density cost of a map (R, C)."""
     inside = jnp.where(a.valid > 0, amount, -1e6)
     few = jnp.sum(amount) / jnp.maximum(jnp.sum(amount > 0), 1)
-    return 0.5 * jnp.where(a.density_top > 0, largest(inside, jnp.maximum(a.density_top, 1), heat, 1e6), few)
+    return 0.5 * jnp.where(a.density_top > 0, largest(inside, jnp.maximum(a.density_top, 1), heat), few)
 
 
 def potential_energy(a: Arrays, amount: Array) -> Array:
@@ -100,7 +100,7 @@ def _cell(at: Array, size: Array, blur: Array) -> tuple[Array, Array]:
 
 
 def _deposit(count: int, width: int, line: tuple, start: tuple, end: tuple, sign: Array) -> Array:
-    """(count, width) changes of demand along each line: +sign at the start, -sign at the end, shared by the nearest cells."""
+    """(count, width) changes of demand along each line: +sign at the start, -sign at the end, by the nearest cells."""
     index, amount = [], []
     for (cell, share), side in ((start, sign), (end, -sign)):
         for down in (0, 1):
@@ -151,7 +151,7 @@ def _lines(low: Array, high: Array, count: int, blur: Array) -> Array:
 def congestion(a: Arrays, hor: Array, ver: Array, heat: Array) -> Array:
     """Congestion cost of two maps (R, C)."""
     inside = jnp.where(a.valid > 0, jnp.stack([hor, ver]), -1e6)
-    return largest(inside, a.congestion_top, heat, 1e6)
+    return largest(inside, a.congestion_top, heat)
 
 
 def overlap(a: Arrays, z: Array, pairs: Array, margin: Array) -> Array:
