@@ -109,10 +109,11 @@ function drawBoxes(
   let last = "";
   for (const i of nodes) {
     if (outOfSight(scene, i, seen)) continue;
-    const x = (scene.left[i]! - view.left) * scale;
-    const y = (view.top - scene.top[i]!) * scale;
-    const width = (scene.right[i]! - scene.left[i]!) * scale;
-    const height = (scene.top[i]! - scene.bottom[i]!) * scale;
+    // Whole pixels: no anti-aliasing, which is the dearest part, and sharp edges.
+    const x = Math.round((scene.left[i]! - view.left) * scale);
+    const y = Math.round((view.top - scene.top[i]!) * scale);
+    const width = Math.round((scene.right[i]! - view.left) * scale) - x;
+    const height = Math.round((view.top - scene.bottom[i]!) * scale) - y;
     const colour = fill(i);
     if (colour !== last) {
       context.fillStyle = colour;

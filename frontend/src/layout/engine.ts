@@ -17,6 +17,7 @@ import {
   zoomAt,
 } from "../geometry/view";
 import { THEME_CHANGED } from "../ui/theme-switch";
+import { Backdrop } from "./backdrop";
 import { drawOverlay, drawScene, isShown, type Shown } from "./draw";
 import { blend } from "./glide";
 import { type LayoutTheme, readTheme } from "./theme";
@@ -46,6 +47,9 @@ export class LayoutEngine {
   private hovered = -1;
   private selected = -1;
   private dirty = { still: true, live: true };
+  private ratio = 1;
+  private zooming = false;
+  private readonly backdrop = new Backdrop();
   private frame = 0;
   private readonly observer: ResizeObserver;
   private readonly darkness = matchMedia("(prefers-color-scheme: dark)");
@@ -80,6 +84,7 @@ export class LayoutEngine {
 
   readonly retheme = (): void => {
     this.theme = readTheme(this.host);
+    this.backdrop.invalidate();
     this.touch("still", "live");
   };
 
@@ -96,11 +101,13 @@ export class LayoutEngine {
       this.select(-1);
       this.resize();
     }
+    this.backdrop.invalidate();
     this.touch("still", "live");
   }
 
   setShown(shown: Shown): void {
     this.shown = shown;
+    this.backdrop.invalidate();
     this.touch("still");
   }
 
@@ -153,6 +160,7 @@ export class LayoutEngine {
   }
 
   private move(view: View): void {
+    this.zooming = view.scale !== this.view.scale;
     this.view = keepInSight(view, this.extent(), this.size);
     this.events.onView(this.view, this.fitted);
     this.touch("still", "live");
@@ -169,6 +177,8 @@ export class LayoutEngine {
     const before = this.size;
     this.size = { width: px(width), height: px(height) };
     const ratio = Math.min(MAX_RATIO, devicePixelRatio || 1);
+    this.ratio = ratio;
+    this.backdrop.invalidate();
     for (const context of [this.still, this.live]) {
       context.canvas.width = Math.round(width * ratio);
       context.canvas.height = Math.round(height * ratio);
@@ -196,10 +206,17 @@ export class LayoutEngine {
 
   private draw(now: number): void {
     const scene = this.current(now);
-    if (this.dirty.still) drawScene(this.still, scene, this.view, this.size, this.theme, this.shown);
+    if (this.dirty.still) this.drawStill(scene);
     if (this.dirty.live || this.glide)
       drawOverlay(this.live, scene, this.view, this.size, this.theme, this.hovered, this.selected);
     this.dirty = { still: false, live: false };
+  }
+
+  /** While what is drawn changes with every frame, drawing a margin around it would be wasted. */
+  private drawStill(scene: Scene): void {
+    if (this.glide || this.zooming) drawScene(this.still, scene, this.view, this.size, this.theme, this.shown);
+    else this.backdrop.copy(this.still, scene, this.view, this.size, this.ratio, this.theme, this.shown);
+    this.zooming = false;
   }
 
   /** The scene as it is at this moment: on its way from the last one, or arrived. */
