@@ -37,7 +37,10 @@ class TrainConfig:
     seed: int = 0
     # environment: at most 32x32 cells, so that a step costs little more than its bookkeeping. Costs of episodes differ
     # by about 0.01, so 100 makes returns that differ by about 1, where the loss weights fit.
-    env: EnvConfig = field(default_factory=lambda: EnvConfig(max_grid=32, dense_reward=True, reward_scale=100.0))
+    # A dead end costs as much as 0.1 of proxy cost: more would drown everything else in the value loss.
+    env: EnvConfig = field(
+        default_factory=lambda: EnvConfig(max_grid=32, dense_reward=True, reward_scale=100.0, infeasible_penalty=0.1)
+    )
     environments: int = 8  # of one actor; inference is batched over them
     # agent
     unroll_length: int = 32
@@ -52,8 +55,8 @@ class TrainConfig:
     queue_bytes: int = 64 * MIB  # of one replay shard, before compression
     queue_batches: int = 2  # a longer queue only makes the data older
     # pace, seconds
-    publish_every_s: float = 0.5
-    refresh_every_s: float = 0.25
+    publish_every_s: float = 0.25
+    refresh_every_s: float = 0.1
     checkpoint_every_s: float = 30.0
     # candidates of one actor
     candidate_every_s: float = 2.0

@@ -1,0 +1,221 @@
+"""How well and how fast the policy learns: training on a real design, CartPole, and what each part costs.
+
+    PLACEWRIGHT_BENCHMARKS=… python benchmarks/learning.py [placement|cartpole|parts] [--seconds 600] [--seed 0]
+
+`placement` trains with all roles as processes, exactly as `placewright train` does, and compares with the random and the
+greedy policy; it draws docs/images/learning_ariane133.png. `cartpole` trains until the mean return of 100 episodes is
+475. `parts` measures CPU seconds of environment, inference and update. Without a word: all three. Results go to
+benchmarks/results/learning.json, each part with its command, seed, commit and the machine's load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "benchmarks" / "results" / "learning.json"
+CURVE = ROOT / "docs" / "images" / "learning_ariane133.png"
+DESIGN = "ariane133_ng45"
+SOLVED = 475.0  # CartPole-v1's own threshold
+
+
+def design_folder() -> Path:
+    return Path(os.environ["PLACEWRIGHT_BENCHMARKS"]) / "circuit_training" / DESIGN
+
+
+def placement(seconds: float, seed: int) -> dict[str, Any]:
+    """Training of one design by all roles, from process start to end."""
+    from netlists.load import load_design
+    from placement.env import MacroEnv, greedy_episode, random_episode
+
+    folder = design_folder()
+    env = MacroEnv(load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc"))
+    greedy = greedy_episode(env)[1]["proxy_cost"]
+    random = [random_episode(env, k)[1]["proxy_cost"] for k in range(64)]
+    with tempfile.TemporaryDirectory() as out:
+        words = ["train", str(folder), "--seconds", str(seconds), "--seed", str(seed), "--out", out, "--json"]
+        subprocess.run([sys.executable, "-m", "workers.cli.main", *words], check=True, cwd=ROOT)
+        curve = json.loads((Path(out) / "curve.json").read_text())
+    draw(curve, float(np.mean(random)), greedy)
+    learned = [point for point in curve if point.get("episode_cost_mean") is not None]
+    second_half = [point for point in curve if point["time_s"] > seconds / 2]
+
+    def mean(name: str) -> float:
+        return float(np.mean([point[name] for point in second_half if point.get(name) is not None]))
+
+    last = learned[-1]
+    return {
+        "design": DESIGN,
+        "seconds": seconds,
+        "first_episode_after_s": learned[0]["time_s"],
+        "random_policy_mean_64": float(np.mean(random)),
+        "greedy_policy": greedy,
+        "first_64_episodes_mean": last["episode_cost_first"],
+        "last_64_episodes_mean": last["episode_cost_mean"],
+        "best_episode": last["episode_cost_best"],
+        "episodes": last["episodes"],
+        "learner_steps": last["policy_version"] - 1,
+        "second_half": {
+            name: mean(name) for name in ("episodes_per_s", "steps_per_s", "learner_steps_per_s", "policy_lag")
+        },
+        "rss_mb": {name: role["rss_mb"] for name, role in last["roles"].items()},
+        "curve": [
+            {name: round(value, 5) for name, value in point.items() if isinstance(value, int | float)}
+            for point in curve[:: max(1, len(curve) // 150)]
+        ],
+    }
+
+
+def draw(curve: list[dict[str, Any]], random: float, greedy: float) -> None:
+    """Cost over time, with the two policies that do not learn."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    points = [
+        (p["time_s"], p["episode_cost_mean"], p["episode_cost_best"]) for p in curve if p.get("episode_cost_mean")
+    ]
+    time_s, mean, best = np.array(points).T
+    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    axes.plot(time_s, mean, label="mean of the last 64 episodes")
+    axes.plot(time_s, best, label="best episode so far", linewidth=1)
+    axes.axhline(random, color="grey", linestyle=":", label="random policy, mean of 64")
+    axes.axhline(greedy, color="grey", linestyle="--", label="greedy wirelength policy")
+    axes.set(xlabel="seconds since start", ylabel="proxy cost", title=f"{DESIGN}: learning on 2 cores")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    CURVE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(CURVE, dpi=110)
+
+
+def cartpole(seed: int) -> dict[str, Any]:
+    """Steps until the mean return of the last 100 episodes is 475, in one process."""
+    from workers.agents.gym_tasks import GymVector
+    from workers.agents.impala import Agent, ImpalaConfig
+    from workers.agents.losses import LossConfig
+    from workers.agents.networks import MlpNet
+    from workers.menger.in_process import train
+
+    config = ImpalaConfig(batch_size=16, learning_rate=2e-3, loss=LossConfig(entropy_weight=0.002))
+    agent = Agent(MlpNet(actions=2), config, lstm_width=0)
+    env = GymVector("CartPole-v1", config.batch_size, seed, reward_scale=0.1)
+
+    def returns(infos: list[dict[str, Any]]) -> list[float]:
+        return [info["return"] for info in infos[-100:]]
+
+    begin_s = time.process_time()
+    learner, infos = train(
+        agent,
+        env,
+        updates=4000,
+        seed=seed,
+        should_stop=lambda infos: len(infos) >= 100 and float(np.mean(returns(infos))) >= SOLVED,
+    )
+    steps = int(learner.state.step) * config.batch_size * config.unroll_length
+    mean = float(np.mean(returns(infos)))
+    return {
+        "solved": mean >= SOLVED,
+        "mean_return_last_100": mean,
+        "episodes": len(infos),
+        "steps": steps,
+        "cpu_s": time.process_time() - begin_s,
+    }
+
+
+def parts() -> dict[str, Any]:
+    """CPU milliseconds of one transition in each part, on one thread, after compilation."""
+    import jax
+
+    from netlists.load import load_design
+    from placement.env import VectorEnv
+    from workers.agents.networks import parameter_count
+    from workers.agents.types import compact
+    from workers.menger.actor import Actor
+    from workers.menger.codec import stack
+    from workers.menger.config import Task, TrainConfig
+    from workers.menger.learner import Learner
+
+    folder = design_folder()
+    design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
+    figures: dict[str, Any] = {"unit": "CPU ms a transition"}
+    for count in (1, 8, 32):
+        config = TrainConfig(environments=count)
+        task = Task.of(design.canvas, config)
+        agent = task.agent()
+        env = VectorEnv(design, config.env, count=count)
+        learner = Learner(agent, agent.init(jax.random.key(0), task.observation()))
+        actor = Actor(agent, env, seed=0, prepare=compact)
+        actor.unroll(learner.state.params, 1)
+        begin_s, rounds = time.process_time(), max(2, 16 // count)
+        for _ in range(rounds):
+            unrolls = actor.unroll(learner.state.params, 1)
+        figures[f"acting, {count} environments"] = (
+            1000 * (time.process_time() - begin_s) / (rounds * count * config.unroll_length)
+        )
+        if count == 8:
+            batch = stack(unrolls)
+            learner.update(batch)
+            begin_s = time.process_time()
+            for _ in range(10):
+                learner.update(batch)
+            transitions = 10 * config.batch_size * config.unroll_length
+            figures["update, batch of 8 unrolls of 32"] = 1000 * (time.process_time() - begin_s) / transitions
+            figures["parameters"] = parameter_count(learner.state.params)
+            figures["unroll_bytes"] = task.unroll_bytes()
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", nargs="?", choices=("placement", "cartpole", "parts"))
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", type=int, default=0)
+    words = parser.parse_args()
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    runs = {
+        "placement": lambda: placement(words.seconds, words.seed),
+        "cartpole": lambda: cartpole(words.seed),
+        "parts": parts,
+    }
+    for name, run in runs.items():
+        if words.what not in (None, name):
+            continue
+        load = os.getloadavg()[0]
+        found = run()
+        for key, value in found.items():
+            if key != "curve":
+                print(f"{name:10s} {key:34s} {value}")
+        results[name] = {
+            **found,
+            "command": f"python benchmarks/learning.py {name} --seconds {words.seconds:g} --seed {words.seed}",
+            "seed": words.seed,
+            "commit": commit(),
+            "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
+            "load_before_and_after": [round(load, 1), round(os.getloadavg()[0], 1)],
+        }
+        RESULT.parent.mkdir(parents=True, exist_ok=True)
+        RESULT.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()
