@@ -42,7 +42,7 @@ _COUNT = re.compile(
 )
 _COMMENTS = re.compile(r"(?:\s|#[^\n]*\n)*+")
 _ROW = re.compile(r"\d+[ \t]+\S+[ \t]+\S+[ \t]+(?:-|[NSEWF]{1,2})[ \t]+[01][ \t]*(?:\n|$)")
-_ROW_CHARS = 400  # more than any row has
+_ROW_CHARS = 2000  # more than any row has: float64 without exponent may take 340 characters
 _BLOCKAGE = re.compile(r"Blockages?\s*:\s*(\S.*)", re.I)
 _MAP_ROW = re.compile(r"(\d+)\|((?:[^|]\|)+)$")
 # First two are the rulers above a map; both kinds are pictures of an old placement.
