@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 JOB_VARIABLE = "PLACEWRIGHT_JOB"
 PARENT_VARIABLE = "PLACEWRIGHT_PARENT"
+TOKEN_VARIABLE = "PLACEWRIGHT_TOKEN"
 POLL_S = 0.05
 
 
@@ -38,9 +39,11 @@ def die_with_parent(number: int = signal.SIGTERM) -> None:
         raise SystemExit(f"process {parent}, which started this one, is gone")
 
 
-def child_environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child that will call `die_with_parent`."""
-    return {**os.environ, **(extra or {}), PARENT_VARIABLE: str(os.getpid())}
+def child_environment(extra: dict[str, str] | None = None, *, dies_with_parent: bool = True) -> dict[str, str]:
+    """The environment for a child, which will call `die_with_parent` or not. The access token is the API's alone."""
+    inherited = {name: value for name, value in os.environ.items() if name not in (TOKEN_VARIABLE, PARENT_VARIABLE)}
+    parent = {PARENT_VARIABLE: str(os.getpid())} if dies_with_parent else {}
+    return {**inherited, **(extra or {}), **parent}
 
 
 def group_members(pgid: int, job_id: str | None = None) -> list[int]:

@@ -98,7 +98,7 @@ def _spawn(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=child_environment(environment) if dies_with_worker else {**os.environ, **environment},
+            env=child_environment(environment, dies_with_parent=dies_with_worker),
             start_new_session=True,
         )
     with contextlib.suppress(ProcessLookupError):

@@ -132,7 +132,8 @@ class Server:
     def run(self) -> None:
         import asyncio
 
-        asyncio.run(self._serve())
+        with asyncio.Runner(loop_factory=self.server.config.get_loop_factory()) as runner:
+            runner.run(self._serve())
 
     async def _serve(self) -> None:
         import asyncio
