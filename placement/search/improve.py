@@ -17,7 +17,7 @@ from placement.search.result import SearchResult
 # Shares of moves: step, to net, anywhere, swap, flip.
 _MIX = (0.35, 0.35, 0.05, 0.15, 0.10)
 
-_STAGES = (
+STAGES = (
     Stage(name="annealing", until=0.97, mix=_MIX, temperature=(1e-4, 1e-7), reach=(0.3, 0.03)),
     Stage(name="descent", until=0.995, mix=_MIX, reach=(0.03, 0.01)),
 )
@@ -38,7 +38,7 @@ def improve(
     return search(
         design,
         start,
-        _STAGES,
+        STAGES,
         seconds=seconds,
         trials=trials,
         seed=seed,
