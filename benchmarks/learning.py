@@ -2,9 +2,9 @@
 
     PLACEWRIGHT_BENCHMARKS=… python benchmarks/learning.py [placement|cartpole|parts] [--seconds 600] [--seed 0]
 
-`placement` trains with all roles as processes, exactly as `placewright train` does, and compares with the random and the
-greedy policy; it draws docs/images/learning_ariane133.png. `cartpole` trains until the mean return of 100 episodes is
-475. `parts` measures CPU seconds of environment, inference and update. Without a word: all three. Results go to
+`placement` trains with all roles as processes, exactly as `placewright train` does, compares with the random and the
+greedy policy, and draws docs/images/learning_ariane133.png. `cartpole` trains until the mean return of 100 episodes is
+475. `parts` measures CPU seconds of acting and updating. Without a word: all three. Results go to
 benchmarks/results/learning.json, each part with its command, seed, commit and the machine's load.
 """
 

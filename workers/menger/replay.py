@@ -32,52 +32,55 @@ class ShardedWriter:
         self._codec = codec
         self._addresses = addresses
         self._turn = start_at  # actors begin at different shards, so that the load is even
-        self._writer: ItemWriter | None = None
+        self._writers: dict[str, ItemWriter] = {}
+        self._current: str | None = None  # the shard that the waiting unrolls are on their way to
         self._waiting: list[Unroll] = []
         self._since_s = 0.0
-        self.lost_unrolls = 0
+        self.lost_unrolls = 0  # sent to a shard that went away; each was sent again to another
 
     def write(self, unrolls: list[Unroll], timeout_s: float) -> bool:
         self._waiting = list(unrolls)
-        return self._send() and self.flush(timeout_s)
+        self._current = None
+        return self.flush(timeout_s)
 
     def flush(self, timeout_s: float) -> bool:
         """Wait for what is on its way. A shard that has gone is given up: the unrolls go to the next one."""
-        if self._writer is None:
-            if not self._waiting:
-                return True
-            if not self._send():
-                time.sleep(min(timeout_s, 0.2))  # no shard is known; ask again soon
-                return False
-        assert self._writer is not None
-        if self._writer.flush(timeout_s):
+        if not self._waiting:
+            return True
+        if self._current is None and not self._send():
+            time.sleep(min(timeout_s, 0.2))  # no shard is known; ask again soon
+            return False
+        assert self._current is not None
+        if self._writers[self._current].flush(timeout_s):
             self._waiting = []
             return True
-        address = self._writer.address
-        gone = address not in self._addresses()
-        if not gone and time.monotonic() - self._since_s > FULL_S:
-            gone = not reachable(address, REACH_S)
-            self._since_s = time.monotonic()
-        if gone:
-            log.warning("replay shard at %s has gone; turning to another", address)
-            self._writer = None
+        if self._gone(self._current):
+            log.warning("replay shard at %s has gone; turning to another", self._current)
+            self._writers.pop(self._current).close()
             self.lost_unrolls += len(self._waiting)
-            self._send()
+            self._current = None
         return False
+
+    def _gone(self, address: str) -> bool:
+        if address not in self._addresses():
+            return True
+        if time.monotonic() - self._since_s < FULL_S:
+            return False
+        self._since_s = time.monotonic()
+        return not reachable(address, REACH_S)
 
     def _send(self) -> bool:
         """Hand the waiting unrolls to the next shard. False: there is none."""
         shards = sorted(self._addresses())
         if not shards:
-            self._writer = None
             return False
-        address = shards[self._turn % len(shards)]
+        self._current = shards[self._turn % len(shards)]
         self._turn += 1
-        if self._writer is None or self._writer.address != address:
-            self._writer = ItemWriter(address)
+        writer = self._writers.get(self._current) or ItemWriter(self._current)
+        self._writers[self._current] = writer
         self._since_s = time.monotonic()
         for unroll in self._waiting:
-            self._writer.write(UNROLL_TABLE, self._codec.encode(unroll))
+            writer.write(UNROLL_TABLE, self._codec.encode(unroll))
         return True
 
 
