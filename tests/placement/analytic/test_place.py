@@ -105,13 +105,14 @@ def test_flow_never_worse_and_tells_every_gain(make_design: Callable[..., Design
     start = legal_start(design)
     told: list[float] = []
     result = place_analytically(
-        design, start, seconds=6.0, seed=0, on_better=lambda _, cost: told.append(cost.proxy_cost)
+        design, start, seconds=12.0, seed=0, on_better=lambda _, cost: told.append(cost.proxy_cost)
     )
     assert check(design, result.placement).legal
     assert result.cost == evaluate(design, result.placement)
     assert told == sorted(told, reverse=True)
     assert result.cost.proxy_cost == min([*told, result.start_cost.proxy_cost])
     assert all(stage.gain >= 0 for stage in result.stages)
+    assert result.stages[0].name == "global from start"
     again = place_analytically(design, result.placement, seconds=1.0, seed=0)
     assert again.cost.proxy_cost <= result.cost.proxy_cost
 
