@@ -60,7 +60,7 @@ describe("files", () => {
     expect(selectionProblem([file("a.pb.txt.gz")])).toBeNull();
     expect(selectionProblem([file("a.plc")])).toContain("netlist");
     expect(selectionProblem([file("a.pb.txt"), file("b.plc"), file("c.plc")])).toContain("More than one .plc");
-    expect(selectionProblem([file("a.pb.txt"), file("b.pb.txt")])).toContain("one design at a time");
+    expect(selectionProblem([file("part1.pb.txt"), file("part2.pb.txt")])).toBeNull();
     expect(selectionProblem([file("a.pb.txt", 0)])).toContain("empty");
   });
 
