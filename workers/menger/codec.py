@@ -104,4 +104,4 @@ def unstack(batch: Unroll, k: int) -> Unroll:
     """The k-th unroll of a batch whose version is that of all."""
     over_time: Any = jax.tree.map(lambda leaf: leaf[:, k], tuple(batch[:6]))  # all fields but the last two
     state: RecurrentState = jax.tree.map(lambda leaf: leaf[k], batch.initial_state)
-    return Unroll(*over_time, state, batch.version)
+    return Unroll._make((*over_time, state, batch.version))

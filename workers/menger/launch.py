@@ -122,18 +122,18 @@ class RoleSet:
     def stop(self, deadline_s: float) -> None:
         """End all roles in order (STOP_ORDER): SIGTERM, and SIGKILL for what is left when `deadline_s` is over."""
         end_s = time.monotonic() + deadline_s
-        for number, role in enumerate(STOP_ORDER):
-            running = [p for (name, _), p in self._processes.items() if name == role and p.popen.poll() is None]
-            for process in running:
-                process.popen.send_signal(signal.SIGTERM)
-            share_s = (end_s - time.monotonic()) / (len(STOP_ORDER) - number)
-            role_end_s = time.monotonic() + max(0.1, share_s)
-            for process in running:
+        present = [role for role in STOP_ORDER if any(name == role for name, _ in self._processes)]
+        for number, role in enumerate(present):
+            running = [p.popen for (name, _), p in self._processes.items() if name == role and p.popen.poll() is None]
+            for popen in running:
+                popen.send_signal(signal.SIGTERM)
+            role_end_s = time.monotonic() + max(0.1, (end_s - time.monotonic()) / (len(present) - number))
+            for popen in running:
                 try:
-                    process.popen.wait(max(0.05, role_end_s - time.monotonic()))
+                    popen.wait(max(0.05, role_end_s - time.monotonic()))
                 except subprocess.TimeoutExpired:
-                    process.popen.kill()
-                    process.popen.wait()
+                    popen.kill()
+                    popen.wait()
         self._processes.clear()
 
     def _spawn(self, role: str, index: int) -> None:

@@ -132,6 +132,7 @@ def live(store: JobStore, job_id: str, role: str, index: int, body: Callable[[Li
     life = Life(store, job_id, role, index)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: life.stopped.set())
+    log.info("%s %d of job %s: process %d", role, index, job_id, os.getpid())
     try:
         body(life)
     except PlacewrightError as error:
@@ -143,6 +144,7 @@ def live(store: JobStore, job_id: str, role: str, index: int, body: Callable[[Li
         life.end(f"failed: {type(error).__name__}: {error}")
         return 1
     life.end("stopped")
+    log.info("stopped")
     return 0
 
 
