@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI
 
 from backend import pages, session_api
@@ -18,6 +19,8 @@ from backend.openapi import describe
 from backend.services import Services, require_access
 
 API = "/api/v1"
+# Threads that wait for the database or the disk. More would only take turns at the interpreter with the event loop.
+THREADS = 12
 
 
 def make_app(settings: Settings) -> FastAPI:
@@ -26,6 +29,7 @@ def make_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         yield
         services.feeds.close()
         services.close()

@@ -12,6 +12,7 @@ from backend.core.broker import Broker
 from backend.core.config import Settings
 from backend.core.db import Database
 from backend.jobs.feed import Feeds
+from backend.jobs.polls import JobPolls
 from backend.jobs.store import JobStore
 
 
@@ -23,6 +24,7 @@ class Services:
     broker: Broker
     access: Access
     feeds: Feeds
+    polls: JobPolls
 
     @classmethod
     def of(cls, settings: Settings) -> Services:
@@ -40,6 +42,7 @@ class Services:
             store=store,
             broker=Broker(settings),
             access=Access(database, settings),
+            polls=JobPolls(database),
             feeds=Feeds(database, max_streams=settings.max_streams),
         )
 

@@ -342,6 +342,7 @@ def page(about: dict[str, Any]) -> str:
         f"A search job ran on the same cores during the polls and events; load average before them: "
         f"{polls['load_before']:.1f} (above the number of cores, other work was waiting, too).",
         "Memory is resident set size; the processes share part of it.",
+        *([about["note"]] if about["note"] else []),
     ]
     return "\n".join(lines) + "\n"
 
@@ -354,6 +355,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=40)
     parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--note", default="", help="A sentence on the circumstances, for the page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options, Path(folder).resolve())
@@ -361,6 +363,7 @@ def main() -> None:
     about = {
         "command": f"python benchmarks/service.py {words} --seed {options.seed}",
         "seed": options.seed,
+        "note": options.note,
         "commit": commit(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "found": found,

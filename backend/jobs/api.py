@@ -73,10 +73,10 @@ def list_jobs(
     return service.list_page(services.database, cursor, limit, state, design_id)
 
 
-@jobs.get("/{job_id}", responses=document(401, 404))
-def get_job(job_id: str, services: ServicesDep) -> JobRead:
+@jobs.get("/{job_id}", response_model=JobRead, responses=document(401, 404))
+async def get_job(job_id: str, services: ServicesDep) -> Response:
     """State of a job: how far it is and the best costs so far."""
-    return service.get(services.database, job_id)
+    return Response(await services.polls.get(job_id), media_type="application/json")
 
 
 @jobs.delete("/{job_id}", responses=document(401, 404))

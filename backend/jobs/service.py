@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -69,8 +70,13 @@ def get(database: Database, job_id: str) -> JobRead:
 def read(session: Session, job_id: str) -> JobRead:
     found = session.execute(_with_design().where(JobRow.id == job_id)).first()
     if found is None:
-        raise _missing(job_id)
+        raise missing(job_id)
     return to_read(*found)
+
+
+def read_many(session: Session, job_ids: Sequence[str]) -> list[JobRead]:
+    """Those of the jobs that there are."""
+    return [to_read(*row) for row in session.execute(_with_design().where(JobRow.id.in_(job_ids)))]
 
 
 def list_page(
@@ -95,7 +101,7 @@ def cancel(database: Database, store: JobStore, job_id: str) -> JobRead:
     def work(session: Session) -> JobRead:
         job = store.lock(session, job_id)
         if job is None:
-            raise _missing(job_id)
+            raise missing(job_id)
         if job.state == JobState.QUEUED:
             store.end(session, job, JobState.CANCELLED, CANCELLED_BY_USER)
         elif not JobState(job.state).is_final and job.cancel_requested_at is None:
@@ -199,7 +205,7 @@ def _with_design() -> sa.Select[*tuple[Any, ...]]:
 
 def _require(session: Session, job_id: str) -> None:
     if session.get(JobRow, job_id) is None:
-        raise _missing(job_id)
+        raise missing(job_id)
 
 
 def _require_same(known: JobRow, spec: JobCreate) -> None:
@@ -207,5 +213,5 @@ def _require_same(known: JobRow, spec: JobCreate) -> None:
         raise ConflictError("idempotency-key-reused", f"This Idempotency-Key made job {known.id}, with other values")
 
 
-def _missing(job_id: str) -> NotFoundError:
+def missing(job_id: str) -> NotFoundError:
     return NotFoundError("job-not-found", f"There is no job {job_id}")

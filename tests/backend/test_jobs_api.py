@@ -187,3 +187,45 @@ def test_health_counts_waiting_jobs(client: TestClient, services: Services, read
     worker_heartbeat(services.store, "w", "h", 1, ["io"])
     health = client.get("/api/v1/healthz").json()
     assert (health["status"], health["worker"]) == ("ok", "ok")
+
+
+def test_polls_share_queries_and_never_see_the_past(services: Services, ready_design, monkeypatch) -> None:
+    """What is asked for while a query runs is answered by the next one; no answer is older than its question."""
+    import asyncio
+
+    from backend.core.errors import NotFoundError
+    from backend.jobs import polls, service
+    from backend.schemas import JobCreate
+
+    spec = JobCreate(design_id=ready_design())
+    job, _ = service.create(services.database, services.store, services.broker, spec, None)
+    batches: list[list[str]] = []
+    read = polls.read_jobs
+
+    def counted(database: object, job_ids: list[str]) -> dict[str, bytes]:
+        batches.append(list(job_ids))
+        return read(services.database, job_ids)
+
+    monkeypatch.setattr(polls, "read_jobs", counted)
+
+    async def scenario() -> None:
+        reader = polls.JobPolls(services.database)
+        answers = await asyncio.gather(*(reader.get(job.id) for _ in range(200)))
+        assert {JobRead.model_validate_json(answer).state for answer in answers} == {"queued"}
+        assert len(batches) <= 2
+        early = asyncio.create_task(reader.get(job.id))
+        await asyncio.sleep(0)
+        service.cancel(services.database, services.store, job.id)
+        late = JobRead.model_validate_json(await reader.get(job.id))
+        assert late.state == "cancelled"
+        await early
+        gone = asyncio.create_task(reader.get(job.id))
+        await asyncio.sleep(0)
+        other = asyncio.create_task(reader.get(job.id))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert await other
+        with pytest.raises(NotFoundError):
+            await reader.get("0" * 32)
+
+    asyncio.run(scenario())
