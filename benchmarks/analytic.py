@@ -4,8 +4,8 @@
 
 Per design: exact proxy cost of the legalised start; of global placement from the start and from scratch (best of
 --seeds, after legalising and settling), with CPU seconds; and of the whole flow within --flow-seconds CPU seconds (0
-leaves it out). Prints a table and writes benchmarks/results/analytic.json after every design; designs already there
-from the same commit and arguments are kept.
+leaves it out). Prints a table and writes each design's row, with its command, seed and commit, into
+benchmarks/results/analytic.json; rows of other designs are kept.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+# placement.py beside this script would hide the package.
+sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "benchmarks")]
 RESULT = ROOT / "benchmarks" / "results" / "analytic.json"
 IBM = tuple(f"ibm{number:02}" for number in (1, 2, 3, 4, 7, 8, 10, 11, 13))
 DESIGNS = (*IBM, "ariane133_ng45", "ariane_ct")
@@ -71,14 +73,9 @@ def main() -> None:
         "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
     }
-    rows: dict[str, Any] = {}
-    if options.out.exists():
-        before = json.loads(options.out.read_text())
-        if all(before.get(key) == value for key, value in head.items()):
-            rows = {row["design"]: row for row in before["designs"]}
     print(f"{'design':16}{'start':>9}{'from start':>12}{'s':>6}{'scratch':>9}{'s':>6}{'flow':>9}")
     for name in options.designs.split(","):
-        row = rows[name] = measure(benchmarks / name, options.seed, options.seeds, options.flow_seconds)
+        row = head | measure(benchmarks / name, options.seed, options.seeds, options.flow_seconds)
         flow = f"{row['flow']['proxy_cost']:9.4f}" if "flow" in row else f"{'–':>9}"
         a, b = row["from_start"], row["from_scratch"]
         print(
@@ -86,9 +83,10 @@ def main() -> None:
             f"{b['proxy_cost']:9.4f}{b['cpu_s']:6.0f}{flow}",
             flush=True,
         )
+        rows = json.loads(options.out.read_text())["designs"] if options.out.exists() else []
+        rows = sorted([*(old for old in rows if old["design"] != name), row], key=lambda one: one["design"])
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        ordered = [rows[design] for design in sorted(rows)]
-        options.out.write_text(json.dumps({**head, "designs": ordered}, indent=1) + "\n")
+        options.out.write_text(json.dumps({"designs": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from placement.analytic.place import Better, Candidate, global_place
 from placement.cost import CostReport, evaluate
 from placement.search import SearchResult, StageGain, improve
 
-GLOBAL_SHARE = 0.5  # of the time, for rounds of global placement; the search gets the rest
+GLOBAL_SHARE = 0.35  # of the time, for rounds of global placement; the search gets the rest
 LEAST_SECONDS = (
     10.0  # below it there is only the search: the compiler alone takes some 4 s of a core, and cannot be stopped
 )
