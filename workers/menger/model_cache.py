@@ -22,6 +22,7 @@ log = logging.getLogger("placewright.models")
 VERSION_TABLE = "version"
 MODEL_TABLE = "model"
 WRITE_S = 10.0
+STOP_S = 0.5
 
 
 class ModelServer:
@@ -130,8 +131,9 @@ class Relay:
         return self
 
     def stop(self) -> None:
+        """No more deliveries. A read of a source that has gone is left behind, not waited for."""
         self._stop.set()
-        self._thread.join(self._timeout_s + 1.0)
+        self._thread.join(STOP_S)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -146,6 +148,6 @@ class Relay:
             self.away = str(error)
             return
         self.away = ""
-        if model is not None:
+        if model is not None and not self._stop.is_set():
             self._deliver(model)
             self.version = model.version

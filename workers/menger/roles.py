@@ -31,6 +31,7 @@ log = logging.getLogger("placewright.role")
 HEARTBEAT_S = 1.0  # well below the service's 5 s, for a learning job is watched as it goes
 STALE_S = 5.0  # a role not heard of for so long is not used by others
 FIND_S = 120.0  # for another role to appear: the slowest start seen on a busy machine is about 30 s
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 BIND_HOST = "127.0.0.1"
 
 
@@ -127,11 +128,16 @@ def _rss_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def _stop_on_signal(life: Life) -> None:
+    """A thread, not a handler: a handler that sets an event can interrupt the very code that holds its lock."""
+    signal.sigwait(STOP_SIGNALS)
+    life.stopped.set()
+
+
 def live(store: JobStore, job_id: str, role: str, index: int, body: Callable[[Life], None]) -> int:
-    """Run a role to its end. Returns the exit code; the caller should leave by `leave`."""
+    """Run a role to its end, after `prepare_process`. Returns the exit code; the caller should leave by `leave`."""
     life = Life(store, job_id, role, index)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: life.stopped.set())
+    threading.Thread(target=_stop_on_signal, args=(life,), name="signals", daemon=True).start()
     log.info("%s %d of job %s: process %d", role, index, job_id, os.getpid())
     try:
         body(life)
@@ -149,8 +155,9 @@ def live(store: JobStore, job_id: str, role: str, index: int, body: Callable[[Li
 
 
 def prepare_process() -> None:
-    """First thing in a role's process: log to stderr, die with the parent."""
+    """First thing in a role's process: die with the parent, leave signals to the thread that waits for them, log."""
     die_with_parent()
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # in this thread and all that come
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
 
 
