@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from backend.jobs.store import JobStore
 from netlists.circuit_training.plc import read_plc
@@ -23,10 +23,26 @@ from placement.search import SearchResult, anneal, improve
 
 log = logging.getLogger(__name__)
 
-FIRST_SHARE = {"auto": 0.6, "rl": 0.15}  # of the time, for the upload's own start; other methods spend all on it
+FIRST_SHARE = {"auto": 0.75, "rl": 0.15}  # of the time, for the upload's own start; other methods spend all on it
 ROUND_SHARE = 0.125  # of the time, for each later start
 MIN_ROUND_S = 2.0
 MIN_REPORT_INTERVAL_S = 0.5  # an improvement waits this long for a better one before it is sent
+
+
+class Search(Protocol):
+    """The call form that all searches share (placement.search.improve says what holds)."""
+
+    def __call__(
+        self,
+        design: Design,
+        start: Placement,
+        /,
+        *,
+        seconds: float,
+        seed: int,
+        should_stop: Callable[[], bool] | None,
+        on_better: Callable[[Placement, CostReport], None] | None,
+    ) -> SearchResult: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +83,18 @@ class Optimiser:
             left_s = end_s - time.monotonic()
             self._round(start, min(left_s, max(MIN_ROUND_S, self.seconds * ROUND_SHARE)), number)
 
+    def _search(self, *, first: bool) -> Search:
+        """What a round runs. Of several optimisers of `auto` every second one leaves the global start out."""
+        if self.method == "anneal":
+            return anneal
+        if first and (self.method == "analytic" or (self.method == "auto" and self.index % 2 == 0)):
+            from placement.analytic import place_analytically  # loads jax, which the other methods do without
+
+            return place_analytically
+        return improve
+
     def _round(self, start: Start, seconds: float, number: int) -> None:
-        search = anneal if self.method == "anneal" else improve
+        search = self._search(first=number == 0)
         pending: list[tuple[Placement, CostReport]] = []
         sent_s = time.monotonic()
         best = evaluate(self.design, start.placement).proxy_cost
@@ -94,13 +120,25 @@ class Optimiser:
                 {"name": stage.name, "seconds": round(stage.seconds, 2), "trials": stage.trials, "gain": stage.gain}
                 for stage in result.stages
             ]
-            self.report(result.placement, result.cost, start, {"stages": stages, "trials": result.trials})
+            self.report(
+                result.placement,
+                result.cost,
+                start,
+                {"stages": stages, "trials": result.trials, "search_seconds": round(result.seconds, 2)},
+            )
 
 
 def run_optimiser(
-    store: JobStore, job_id: str, design: Design, *, index: int, should_stop: Callable[[], bool], seconds: float
+    store: JobStore,
+    job_id: str,
+    design: Design,
+    *,
+    index: int,
+    should_stop: Callable[[], bool],
+    seconds: float,
+    tell: Callable[[Mapping[str, float]], None],
 ) -> None:
-    """Connects one `Optimiser` to the database: starts from there, improvements to there."""
+    """Connects one `Optimiser` to the database: starts from there, improvements to there. `tell` gets figures to show."""
     job = store.job(job_id)
 
     def placed(layout: bytes) -> Placement:
@@ -125,6 +163,8 @@ def run_optimiser(
 
     def report(placement: Placement, cost: CostReport, start: Start, found: Mapping[str, Any]) -> None:
         origin = {**start.origin, **found, "optimiser": index, "seed": job.seed, "lineage": start.lineage}
+        if "trials" in found and found["search_seconds"] > 0:
+            tell({"search_trials_per_s": found["trials"] / found["search_seconds"]})
         layout = pack_layout(placement.x_um, placement.y_um, placement.orientation)
         store.add_candidate(job_id, cost.proxy_cost, layout, origin, kind="improved")
 

@@ -5,14 +5,20 @@ Each branch imports what its role needs and nothing more: an optimiser or a cach
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from workers.menger.launch import may_accelerate, role_environment
 
 if TYPE_CHECKING:
     from backend.jobs.store import JobStore
     from workers.menger.roles import Life
 
+# Of `auto`: the search is what betters a job of a minute or two, so learning takes what the search leaves.
+LEARNING_NICE = 5
 ROLES = ("learner", "actor", "cache", "replay", "optimiser")
 
 
@@ -24,6 +30,13 @@ ROLES = ("learner", "actor", "cache", "replay", "optimiser")
 )
 @click.option("--learning", default="{}", help="Settings of learning, as JSON (fields of TrainConfig).")
 def role(name: str, job_id: str, index: int, learning: str) -> None:
+    # A role that came over a queue has its worker's environment; the libraries read theirs at import, which is below.
+    own = role_environment(
+        name, data_dir=Path(os.environ.get("PLACEWRIGHT_DATA", "data")), accelerator=may_accelerate()
+    )
+    for variable, value in own.items():
+        os.environ.setdefault(variable, value)
+
     from workers.menger.roles import leave, live, prepare_process
 
     prepare_process()
@@ -50,8 +63,18 @@ def _body(life: Life, store: JobStore, learning: str) -> None:
 
         life.state = "running"
         left_s = max(0.0, job.seconds - job.elapsed_s)
-        run_optimiser(store, job.id, design, index=life.index, should_stop=life.should_stop, seconds=left_s)
+        run_optimiser(
+            store,
+            job.id,
+            design,
+            index=life.index,
+            should_stop=life.should_stop,
+            seconds=left_s,
+            tell=lambda values: life.stats.update(values),
+        )
         return
+    if job.method == "auto":
+        os.nice(LEARNING_NICE)
     from workers.menger.config import Task, train_config
 
     config = train_config(learning, seed=job.seed)

@@ -22,7 +22,7 @@ from workers.topology import Topology
 
 ROLES = ("replay", "learner", "cache", "actor", "optimiser")  # order of starting; those before serve those after
 STOP_ORDER = ("optimiser", "actor", "learner", "cache", "replay")  # writers before readers before servers
-LEARNING_ROLES = ("learner", "actor")
+JAX_ROLES = ("learner", "actor", "optimiser")  # the optimiser for global placement
 LAST_LINES = 40
 ONE_THREAD = {
     name: "1"
@@ -61,10 +61,15 @@ def role_counts(topology: Topology) -> dict[str, int]:
     return dict(zip(ROLES, counts, strict=True))
 
 
+def may_accelerate() -> bool:
+    """Whether the user lets learners use an accelerator of this machine."""
+    return os.environ.get("PLACEWRIGHT_ACCELERATOR") == "1"
+
+
 def role_environment(role: str, *, data_dir: Path, accelerator: bool) -> dict[str, str]:
     """Variables of one role's process beyond those it inherits. Only the learner may see an accelerator."""
     environment = {**ONE_THREAD, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONUNBUFFERED": "1", "GRPC_VERBOSITY": "ERROR"}
-    if role in LEARNING_ROLES:
+    if role in JAX_ROLES:
         cache = data_dir / "cache" / "jax"
         environment |= {
             "JAX_COMPILATION_CACHE_DIR": str(cache),
@@ -87,7 +92,7 @@ class RoleSet:
     log_dir: Path
     environment: Mapping[str, str] = field(default_factory=dict)  # added to every role's
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)  # role -> further words of its command
-    accelerator: bool = field(default_factory=lambda: os.environ.get("PLACEWRIGHT_ACCELERATOR") == "1")
+    accelerator: bool = field(default_factory=may_accelerate)
     _processes: dict[tuple[str, int], _Process] = field(default_factory=dict)
 
     def start(self) -> None:
