@@ -65,7 +65,7 @@ def placement(seconds: float, seed: int) -> dict[str, Any]:
         "last_64_episodes_mean": last["episode_cost_mean"],
         "best_episode": last["episode_cost_best"],
         "episodes": last["episodes"],
-        "learner_steps": last["policy_version"] - 1,
+        "learner_steps": int(last["policy_version"]) - 1,
         "second_half": {
             name: mean(name) for name in ("episodes_per_s", "steps_per_s", "learner_steps_per_s", "policy_lag")
         },
