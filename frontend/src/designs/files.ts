@@ -13,8 +13,6 @@ export function selectionProblem(files: readonly { readonly name: string; readon
   if (files.every((file) => isPlc(file.name)))
     return "A .plc holds positions only. Add the netlist (.pb.txt or .pb.txt.gz) that it belongs to.";
   if (files.filter((file) => isPlc(file.name)).length > 1) return "More than one .plc: keep the one to start from.";
-  if (files.filter((file) => !isPlc(file.name)).length > 1)
-    return "More than one netlist: upload one design at a time.";
   return null;
 }
 
