@@ -123,8 +123,8 @@ class LayoutRead(Schema):
     blockages_um: list[tuple[float, float, float, float]]
     nets: list[list[int]] = Field(
         default_factory=list,
-        description="A sample of the nets to draw (at most 2,000, evenly over the file): indices into the columns above, "
-        "driver first, cells left out",
+        description="A sample of the nets to draw (at most 2,000, evenly over the file): indices into the columns "
+        "above, driver first, cells left out",
     )
 
 

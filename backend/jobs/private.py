@@ -1,6 +1,7 @@
 """A job without a service: a data folder of its own with one design and one job, for the command line.
 
-`placewright place` and `train` use it, so that they run the very code that the service runs. Files are linked, not copied.
+`placewright place` and `train` use it, so that they run the very code that the service runs. Files are linked, not
+copied.
 """
 
 from __future__ import annotations
