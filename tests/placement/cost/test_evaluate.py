@@ -120,3 +120,20 @@ def test_equal_nets_are_merged(odd_design: Callable[..., Design]) -> None:
     p = problem_of(design)
     assert 0 < len(p.net_weight) < design.netlist.net_count
     assert problem_of(design) is p
+
+
+def test_macros_without_pins() -> None:
+    """Nothing to wire: only density and what a hard macro takes of the supply."""
+    netlist = Netlist(
+        node_name=("m",), node_kind=np.array([NodeKind.HARD_MACRO]), node_index=np.array([0]),
+        width_um=np.array([4.0]), height_um=np.array([2.0]), port_side=np.array([-1]), pin_name=(),
+        pin_node=np.zeros(0, np.int32), pin_dx_um=np.zeros(0), pin_dy_um=np.zeros(0), net_start=np.array([0]),
+        net_pin=np.zeros(0, np.int32), net_weight=np.zeros(0),
+    )  # fmt: skip
+    at = Placement(x_um=np.array([2.0]), y_um=np.array([1.0]), orientation=np.zeros(1), fixed=np.zeros(1, dtype=bool))
+    canvas = Canvas(width_um=8, height_um=8, columns=8, rows=8, ver_routes_per_um=10.0, ver_macro_routes_per_um=5.0)
+    report = evaluate(Design(name="m", netlist=netlist, canvas=canvas, start=at), at)
+    assert report.wirelength == report.wirelength_cost == 0
+    assert report.density_cost == pytest.approx(0.5)
+    # Edges lie on grid lines and the cells beyond them are not covered: nothing is left out; 6 values count, all of H.
+    assert report.congestion_cost == pytest.approx(51.79 / 70.33)
