@@ -138,7 +138,7 @@ def run_optimiser(
     seconds: float,
     tell: Callable[[Mapping[str, float]], None],
 ) -> None:
-    """Connects one `Optimiser` to the database: starts from there, improvements to there. `tell` gets figures to show."""
+    """Connects one `Optimiser` to the database. `tell` gets figures to show."""
     job = store.job(job_id)
 
     def placed(layout: bytes) -> Placement:

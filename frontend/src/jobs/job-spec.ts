@@ -11,17 +11,22 @@ export const METHODS: readonly MethodChoice[] = [
   {
     value: "auto",
     label: "Learning and search",
-    what: "Agents learn while an exact search improves what they and the start offer. The best choice.",
+    what: "A global start, an exact search, and agents that learn meanwhile. The best choice.",
   },
   {
     value: "search",
     label: "Search only",
-    what: "Exact local search from the start: moves, swaps and turns. Quick and repeatable.",
+    what: "Exact local search from the start: moves, swaps and flips.",
+  },
+  {
+    value: "analytic",
+    label: "Global, then search",
+    what: "Gradient placement of all macros, from the start and from scratch, then the exact search.",
   },
   {
     value: "rl",
-    label: "Learning only",
-    what: "Agents place macros one by one and learn from the cost. Shows what the policy can do alone.",
+    label: "Mostly learning",
+    what: "Agents place macros one by one and learn from the cost; one search improves what they find.",
   },
   { value: "anneal", label: "Annealing", what: "Simulated annealing with the exact cost. A yardstick." },
 ];
