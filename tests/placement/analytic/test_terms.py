@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from jax.experimental import enable_x64
 
 from netlists.model import Design
 from placement.analytic import terms
+from placement.analytic.arrays import Arrays
 from placement.analytic.engine import Engine
 from placement.analytic.shape import Shape
 from placement.cost import cost_maps, evaluate
@@ -26,6 +28,25 @@ def _float64() -> Iterator[None]:
         yield
 
 
+@partial(jax.jit, static_argnums=0)  # compiled once per term and bucket
+def value(name: str, a: Arrays, shape: Shape, z: jax.Array, t: jax.Array) -> jax.Array:
+    amount = terms.density_map(a, z, t)
+    if name == "wirelength":
+        return terms.wirelength(a, terms.terminals(a, z), t)
+    if name == "density":
+        return terms.density(a, amount, 0.1 * t)
+    if name == "potential":
+        return terms.potential_energy(a, amount)
+    if name == "overlap":
+        return terms.overlap(a, z, shape.pairs, t)
+    return terms.congestion(a, *terms.demand_maps(a, z, terms.terminals(a, z), shape, t), 0.1 * t)
+
+
+@jax.jit
+def maps(a: Arrays, shape: Shape, z: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    return *terms.demand_maps(a, z, terms.terminals(a, z), shape, t), terms.density_map(a, z, t)
+
+
 class Case:
     """A design at its start, everything in float64."""
 
@@ -37,26 +58,14 @@ class Case:
         self.shape = self._double(self.engine.shape(z))
         self.arrays = self._double(self.engine.host)
         self.z = jnp.asarray(z, jnp.float64)
-        self.value = jax.jit(self._value, static_argnums=0)
 
     @staticmethod
     def _double(arrays: Any) -> Any:
         return jax.tree.map(lambda v: jnp.asarray(v, jnp.float64 if v.dtype == np.float32 else v.dtype), arrays)
 
-    def _value(self, name: str, z: jax.Array, t: jax.Array) -> jax.Array:
+    def value(self, name: str, z: jax.Array, t: float) -> jax.Array:
         """A term at z, all its temperatures `t`."""
-        a, shape = self.arrays, self.shape
-        at, heat = t, 0.1 * t
-        amount = terms.density_map(a, z, at)
-        if name == "wirelength":
-            return terms.wirelength(a, terms.terminals(a, z), at)
-        if name == "density":
-            return terms.density(a, amount, heat)
-        if name == "potential":
-            return terms.potential_energy(a, amount)
-        if name == "overlap":
-            return terms.overlap(a, z, shape.pairs, at)
-        return terms.congestion(a, *terms.demand_maps(a, z, terms.terminals(a, z), shape, at), heat)
+        return value(name, self.arrays, self.shape, z, jnp.float64(t))
 
 
 @pytest.mark.parametrize("name", ["wirelength", "density", "congestion", "potential", "overlap"])
@@ -102,13 +111,10 @@ def test_cold_demand_maps_are_the_exact_maps(
 ) -> None:
     case = Case(make_design(seed, nets=120, columns=columns, rows=rows, smoothing=smoothing))
     exact = cost_maps(case.design, case.placement)
-    a = case.arrays
-    hor, ver = terms.demand_maps(a, case.z, terms.terminals(a, case.z), case.shape, jnp.float64(1e-7))
+    hor, ver, density = maps(case.arrays, case.shape, case.z, jnp.float64(1e-7))
     np.testing.assert_allclose(hor[:rows, :columns], exact.horizontal, atol=1e-4)
     np.testing.assert_allclose(ver[:rows, :columns], exact.vertical, atol=1e-4)
-    np.testing.assert_allclose(
-        terms.density_map(a, case.z, jnp.float64(0.0))[:rows, :columns], exact.density, atol=1e-4
-    )
+    np.testing.assert_allclose(density[:rows, :columns], exact.density, atol=1e-4)
 
 
 def test_routes_through_three_cells_take_every_form(make_design: Callable[..., Design]) -> None:
@@ -129,7 +135,7 @@ def test_largest_tends_to_the_mean_of_the_largest_from_above(count: float) -> No
     want = float(jnp.sort(values)[::-1][: int(count)].mean())
     hot, warm, cold = (float(terms.largest(values, jnp.float64(count), jnp.float64(t))) for t in (0.3, 0.05, 1e-5))
     assert cold == pytest.approx(want, abs=1e-4)
-    assert hot >= warm >= cold - 1e-9
+    assert hot >= warm - 1e-9 >= cold - 2e-9  # equal where all values count
     weights = jax.grad(lambda v: terms.largest(v, jnp.float64(count), jnp.float64(0.05)))(values)
     assert float(weights.sum()) == pytest.approx(1.0, abs=1e-3)
 
