@@ -57,7 +57,7 @@ class TrainConfig:
     # pace, seconds
     publish_every_s: float = 0.25
     refresh_every_s: float = 0.1
-    checkpoint_every_s: float = 30.0
+    checkpoint_every_s: float = 10.0  # also how long caches wait, after a crash, for a version newer than theirs
     # candidates of one actor
     candidate_every_s: float = 2.0
     candidates_kept: int = 4

@@ -21,6 +21,7 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
+from backend.core.config import get_settings
 from backend.jobs.records import RoleRecord
 from backend.jobs.store import JobStore
 from netlists.errors import PlacewrightError
@@ -32,7 +33,7 @@ HEARTBEAT_S = 1.0  # well below the service's 5 s, for a learning job is watched
 STALE_S = 5.0  # a role not heard of for so long is not used by others
 FIND_S = 120.0  # for another role to appear: the slowest start seen on a busy machine is about 30 s
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-BIND_HOST = "127.0.0.1"
+HOST_VARIABLE = "PLACEWRIGHT_ROLE_HOST"  # name or address under which other hosts reach this one's roles
 
 
 class RoleError(PlacewrightError):
@@ -62,7 +63,7 @@ class Life:
 
     def serve_at(self, port: int) -> None:
         """Tell the others where this role listens, at once."""
-        self._address = f"{BIND_HOST}:{port}"
+        self._address = f"{own_host()}:{port}"
         self._report()
 
     def addresses(self, role: str) -> list[str]:
@@ -120,6 +121,18 @@ class Life:
             except OperationalError as error:
                 log.warning("database away, heartbeat not written: %s", error.orig)
             self.stopped.wait(HEARTBEAT_S)
+
+
+def own_host() -> str:
+    """Where other roles reach this process: this machine's loopback, or, with roles on queues, its address."""
+    if given := os.environ.get(HOST_VARIABLE):
+        return given
+    if get_settings().roles == "local":
+        return "127.0.0.1"
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return socket.gethostname()
 
 
 def _rss_mb() -> float:
