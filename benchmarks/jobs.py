@@ -2,8 +2,8 @@
 
     PLACEWRIGHT_BENCHMARKS=… python benchmarks/jobs.py [--seconds 60] [--method auto] [--workers 2] [--designs ibm01 …]
 
-Runs `placewright place` for each design of circuit_training/ from its `initial.plc`; wall-clock seconds, start-up of all
-processes included. Prints a table, writes benchmarks/results/jobs_<method>_<seconds>s.json after each design.
+Runs `placewright place` for each design of circuit_training/ from its `initial.plc`; wall-clock seconds, start-up of
+all processes included. Prints a table, writes benchmarks/results/jobs_<method>_<seconds>s.json after each design.
 """
 
 from __future__ import annotations
