@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
+from netlists.errors import InfeasibleError
 from netlists.model import Design, Placement
 from placement.analytic.place import Better, Candidate, global_place
 from placement.cost import CostReport, evaluate
@@ -62,17 +64,18 @@ def place_analytically(
             break
         from_start = number % 2 == 0
         name = "global from scratch" if not from_start else "global from start" if number == 0 else "global from best"
-        global_place(
-            design,
-            seed=seed + number,
-            seeds=1,
-            seconds=until_s - since_s,
-            from_start=from_start,
-            start=best.placement if from_start else start,
-            should_stop=should_stop,
-            on_better=better,
-            clock=clock,
-        )
+        with suppress(InfeasibleError):  # of this round's arrangement; the start is legal
+            global_place(
+                design,
+                seed=seed + number,
+                seeds=1,
+                seconds=until_s - since_s,
+                from_start=from_start,
+                start=best.placement if from_start else start,
+                should_stop=should_stop,
+                on_better=better,
+                clock=clock,
+            )
         took_s = clock() - since_s
         stages.append(StageGain(name, took_s, 0, before - best.cost.proxy_cost))
         if number > 0:  # the first one may have waited for the compiler

@@ -1,7 +1,7 @@
 """Global placement: several seeds descend together, each is legalised, its soft macros settle, the exact cost decides.
 
 In: a design. Out: legal candidates, best first, with exact costs. Called by flow.py and whoever wants many different
-good placements. Raises InfeasibleError (placement.legal) where no legal placement can be found.
+good placements. Raises InfeasibleError where no seed can be made legal.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netlists.errors import InfeasibleError
 from netlists.model import Design, Placement
+from placement.analytic.arrays import Float
 from placement.analytic.engine import Engine
-from placement.analytic.schedule import PLACE, SETTLE, SPREAD
+from placement.analytic.schedule import PLACE, SETTLE, SPREAD, Stage
 from placement.cost import CostReport, evaluate
 from placement.legal import check, legalise
 
-_NOISE = 0.25  # cells: how far seeds after the first begin from a given start
+_NOISE = 0.25  # cells: how far from a given start seeds begin, so that each goes its own way
 
 Better = Callable[[Placement, CostReport], None]
 
@@ -44,7 +46,7 @@ def global_place(
     on_better: Better | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Candidate]:
-    """`seeds` legal candidates, best first.
+    """Up to `seeds` legal candidates, best first: those that could be made legal.
 
     from_start: begin at `start` (the design's by default) rather than at the middle of the canvas. steps: of the main
     stage, the others in proportion; default: the schedule's own. seconds (of `clock`) limit all stages together; a
@@ -56,26 +58,31 @@ def global_place(
     engine = Engine(design, base.orientation)
     scale = 1.0 if steps is None else steps / PLACE.steps
 
-    def limit(share: float) -> float | None:
-        """Seconds until this share of the time is over."""
-        return None if seconds is None else max(begin_s + share * seconds - clock(), 0.0)
-
-    def run(stage, z, free, share):  # type: ignore[no-untyped-def]
-        count = max(round(stage.steps * scale), 1)
-        return engine.run(stage, z, free, steps=count, seconds=limit(share), should_stop=should_stop, clock=clock)
+    def run(stage: Stage, z: Float, free: Float, share: float) -> Float:
+        """A stage that must end before this share of the time is over."""
+        left_s = None if seconds is None else max(begin_s + share * seconds - clock(), 0.0)
+        steps_here = max(round(stage.steps * scale), 1)
+        return engine.run(stage, z, free, steps=steps_here, seconds=left_s, should_stop=should_stop, clock=clock)
 
     if from_start:
         random = np.random.default_rng(seed)
         z = np.stack([engine.positions(base)] * seeds)
         noise = random.normal(0.0, _NOISE, z.shape).astype(np.float32)
-        noise[0] = 0
         z = np.where(engine.free > 0, np.clip(z + noise, engine.host.low, engine.host.high), z)
     else:
         z = np.stack([engine.centred(seed * 1009 + i) for i in range(seeds)])
         z = run(SPREAD, z, engine.free, 0.25)
     z = run(PLACE, z, engine.free, 0.8)
 
-    legal = [legalise(design, engine.placement(one, base, engine.free)) for one in z]
+    legal: list[Placement] = []
+    refusal: InfeasibleError | None = None
+    for one in z:
+        try:
+            legal.append(legalise(design, engine.placement(one, base, engine.free)))
+        except InfeasibleError as error:  # a crowded canvas may be legalised from some arrangements only
+            refusal = error
+    if refusal is not None and not legal:
+        raise refusal
     settled = run(SETTLE, np.stack([engine.positions(one) for one in legal]), engine.free_soft, 0.95)
     candidates = []
     best = np.inf
