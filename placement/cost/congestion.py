@@ -13,9 +13,9 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from placement.cost.geometry import cell_of, overlap
-from placement.cost.kernels import inlined
 from placement.cost.lines import Lines, add_cell, add_segment
 from placement.cost.problem import Problem
+from placement.kernels import inlined
 
 _PARTIAL_UM = 1e-5  # µm; a row covered to within this counts as covered (rule)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from placement.cost.geometry import cell_of, overlap
-from placement.cost.kernels import inlined
 from placement.cost.lines import Lines, touch
 from placement.cost.problem import Problem
+from placement.kernels import inlined
 
 
 @inlined

@@ -8,8 +8,8 @@ from __future__ import annotations
 from numpy.typing import NDArray
 
 from netlists.model import ORIENTATION_MATRIX
-from placement.cost.kernels import inlined
 from placement.cost.problem import Problem
+from placement.kernels import inlined
 
 _MATRIX = ORIENTATION_MATRIX.astype("float64")
 _TURNED = 4  # Orientation.E and above swap width and height

@@ -21,12 +21,12 @@ from placement.cost import topk
 from placement.cost.congestion import block_routes, distinct_cells, route_cells, route_pair
 from placement.cost.density import add_box, mean_of_nonzero
 from placement.cost.geometry import half_size, place_terminals
-from placement.cost.kernels import inlined, kernel
 from placement.cost.lines import Lines, add_map, clear, empty_lines, spread
 from placement.cost.problem import Problem, problem_of
 from placement.cost.proxy import DEFAULT_WEIGHTS, CostReport, Scratch, Weights, fill, new_scratch
 from placement.cost.topk import Level, new_level, set_level, top_sum
 from placement.cost.wirelength import net_hpwl
+from placement.kernels import inlined, kernel
 
 WIRELENGTH, COST, NEW_WIRELENGTH, NEW_COST = 0, 1, 2, 3  # indices of State.total
 MOVED, NETS, TOKEN, REROUTE = 0, 1, 2, 3  # indices of State.counter

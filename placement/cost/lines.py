@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.cost.kernels import inlined
+from placement.kernels import inlined
 
 
 class Lines(NamedTuple):

@@ -17,10 +17,10 @@ from netlists.model import Design, Placement
 from placement.cost.congestion import block_routes, distinct_cells, route_cells
 from placement.cost.density import add_box, mean_of_nonzero
 from placement.cost.geometry import half_size, place_terminals
-from placement.cost.kernels import kernel
 from placement.cost.lines import Lines, empty_lines, spread
 from placement.cost.problem import Problem, problem_of
 from placement.cost.wirelength import net_hpwl
+from placement.kernels import kernel
 
 
 class Weights(NamedTuple):

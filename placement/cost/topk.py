@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.cost.kernels import inlined, kernel, summing
 from placement.cost.lines import Lines
+from placement.kernels import inlined, kernel, summing
 
 T, EXCESS, ABOVE = 0, 1, 2  # threshold, Σ max(v − t, 0), #{v > t}
 LOW, HIGH, HIGH_SUM, HIGH_COUNT, HALF_WIDTH = 3, 4, 5, 6, 7  # the band around T, and the values above it

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from placement.cost.kernels import inlined
 from placement.cost.problem import Problem
+from placement.kernels import inlined
 
 
 @inlined

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from netlists.model import BoolArray, FloatArray, IntArray
 from placement.env.plan import Plan
 from placement.env.types import Feature, Map
+from placement.kernels import allocating
 from placement.legal.free_space import FIT_UM, occupy
 
 RUNNING, COMPLETE, DEAD_END, REFUSED = 0, 1, 2, 3  # status of an episode after a step
@@ -56,14 +56,14 @@ def new_states(plan: Plan, count: int) -> States:
     )
 
 
-@njit(cache=True)
+@allocating
 def _span(low: float, room: float, size: float, count: int) -> tuple[int, int]:
     """First and last cell that hold a centre from [low, low + room]."""
     first = min(max(int(low / size), 0), count - 1)
     return first, min(max(int((low + max(room, 0.0)) / size), first), count - 1)
 
 
-@njit(cache=True)
+@allocating
 def _in_cell(low: float, room: float, cell: int, first: int, last: int, middle: float, snap: bool) -> float:
     """A centre from [low, low + room] in a cell: nearest to its middle; with `snap`, an end if the cell holds one."""
     if snap and cell == first:
@@ -73,7 +73,7 @@ def _in_cell(low: float, room: float, cell: int, first: int, last: int, middle: 
     return min(max(middle, low), low + max(room, 0.0))
 
 
-@njit(cache=True)
+@allocating
 def begin(plan: Plan, s: States, k: int) -> None:
     """Episode k from the start: nothing placed."""
     s.step[k] = 0
@@ -84,7 +84,7 @@ def begin(plan: Plan, s: States, k: int) -> None:
     legal_cells(plan, s, k)
 
 
-@njit(cache=True)
+@allocating
 def legal_cells(plan: Plan, s: States, k: int) -> int:
     """Write the mask of episode k's current macro; returns the number of allowed cells."""
     m = s.step[k]
@@ -108,7 +108,7 @@ def legal_cells(plan: Plan, s: States, k: int) -> int:
     return count
 
 
-@njit(cache=True)
+@allocating
 def centre_in_cell(plan: Plan, s: States, k: int, cell: int) -> tuple[float, float, bool]:
     """The legal centre nearest to the cell's centre within the cell, for episode k's current macro; False: none."""
     m = s.step[k]
@@ -133,7 +133,7 @@ def centre_in_cell(plan: Plan, s: States, k: int, cell: int) -> tuple[float, flo
     return best_x, best_y, best < np.inf
 
 
-@njit(cache=True)
+@allocating
 def put(plan: Plan, s: States, k: int, x: float, y: float) -> float:
     """Put episode k's current macro at (x, y); returns by how much the wirelength cost grows over what has a place."""
     m = s.step[k]
@@ -177,7 +177,7 @@ def put(plan: Plan, s: States, k: int, x: float, y: float) -> float:
     return grown
 
 
-@njit(cache=True)
+@allocating
 def wire_map(plan: Plan, net_box: FloatArray, m: int, along_x: FloatArray, along_y: FloatArray, out: NDArray) -> float:
     """Growth of wirelength with macro m in each cell, scaled to [0, 1] over the canvas, into out (side, side).
 
@@ -208,7 +208,7 @@ def wire_map(plan: Plan, net_box: FloatArray, m: int, along_x: FloatArray, along
     return placed
 
 
-@njit(cache=True)
+@allocating
 def observe(plan: Plan, s: States, k: int, maps: NDArray, features: NDArray, mask: BoolArray) -> None:
     """Write episode k's observation: maps (C, side, side) and features (F,) float32, mask (side*side,)."""
     m = s.step[k]
@@ -236,9 +236,9 @@ def observe(plan: Plan, s: States, k: int, maps: NDArray, features: NDArray, mas
     features[_LEGAL_SHARE] = allowed / (plan.columns * plan.rows)
 
 
-@njit(cache=True)
-def step_all(plan: Plan, s: States, actions: IntArray, growth: FloatArray, status: NDArray) -> None:
-    """One step of every episode. actions (K,) cells. Writes growth (K,) of the wirelength cost and status (K,).
+@allocating
+def step_all(plan: Plan, s: States, actions: NDArray[np.int64], growth: FloatArray, status: NDArray) -> None:
+    """One step of every episode. actions (K,) int64 cells. Writes growth (K,) of the wirelength cost and status (K,).
 
     REFUSED: the action is not in the mask; that episode is left as it was.
     """
@@ -258,14 +258,14 @@ def step_all(plan: Plan, s: States, actions: IntArray, growth: FloatArray, statu
             status[k] = RUNNING if allowed else DEAD_END
 
 
-@njit(cache=True)
+@allocating
 def observe_all(plan: Plan, s: States, maps: NDArray, features: NDArray, mask: BoolArray) -> None:
     """Observations of every episode, stacked."""
     for k in range(len(s.step)):
         observe(plan, s, k, maps[k], features[k], mask[k])
 
 
-@njit(cache=True)
+@allocating
 def random_episode_ends_dead(plan: Plan, s: States, seed: int) -> bool:
     """Whether an episode of random allowed actions, in slot 0, runs into a dead end. No observations are made."""
     np.random.seed(seed)

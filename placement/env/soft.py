@@ -10,12 +10,12 @@ Called by the environment once an episode. Not the optimiser: `placement.search`
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from netlists.model import ORIENTATION_MATRIX, Design, FloatArray, IntArray, NodeKind, Placement
 from placement.cost import evaluate
 from placement.cost.problem import Problem, problem_of
+from placement.kernels import compiling
 
 # Weight of crowding in each sweep, over the design's own. Falling weights spread the soft macros first and then let
 # wirelength draw them together: on random and greedy episodes of three benchmark designs that takes 1 to 4 % off the
@@ -29,7 +29,7 @@ MOST_TERMINALS = 64  # larger nets are left out: no single move changes their bo
 STRENGTHS = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 # No NaN comes in, so that min and max may be vectorised; infinities do.
-_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+_kernel = compiling(nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
 
 _MATRIX = ORIENTATION_MATRIX.astype(np.float64)
 _TURNED = 4  # Orientation.E and above swap width and height

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from netlists.model import BoolArray, Design, FloatArray, IntArray, NodeKind, Orientation, Placement, oriented_size_um
+from placement.kernels import allocating
 from placement.legal.boxes import TOLERANCE_UM, canvas_box_um, macro_boxes
 
 SENTENCES = 20  # of problems(); the rest is counted
@@ -89,7 +89,7 @@ class LegalityReport:
         return found
 
 
-@njit(cache=True)
+@allocating
 def overlapping_pairs(
     corners: FloatArray, tolerance: float, first: IntArray, second: IntArray, extent: FloatArray
 ) -> int:

@@ -9,9 +9,9 @@ Pure functions on arrays. The rectangle set is Jylänki's "maximal rectangles" (
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from netlists.model import FloatArray
+from placement.kernels import allocating
 
 # µm; a tenth of the judge's tolerance: widths that fit exactly are not refused over the last bit of their sum.
 FIT_UM = 1e-10
@@ -19,12 +19,12 @@ FIT_UM = 1e-10
 BOTTOM_LEFT, LEFT_BOTTOM, SHORT_SIDE, LEAST_AREA = 0, 1, 2, 3  # rules of `choose_corner`
 
 
-@njit(cache=True)
+@allocating
 def _contains(a: FloatArray, b: FloatArray) -> bool:
     return a[0] <= b[0] and a[1] <= b[1] and a[2] >= b[2] and a[3] >= b[3]
 
 
-@njit(cache=True)
+@allocating
 def occupy(free: FloatArray, count: int, llx: float, lly: float, urx: float, ury: float) -> tuple[FloatArray, int]:
     """Take a box out of the free space. free (F, 4), of which the first `count` are in use.
 
@@ -86,7 +86,7 @@ def occupy(free: FloatArray, count: int, llx: float, lly: float, urx: float, ury
     return free, count
 
 
-@njit(cache=True)
+@allocating
 def free_space(canvas: FloatArray, obstacles: FloatArray) -> tuple[FloatArray, int]:
     """All maximal empty rectangles of `canvas` (4,) less `obstacles` (O, 4)."""
     free = np.empty((64, 4))
@@ -97,7 +97,7 @@ def free_space(canvas: FloatArray, obstacles: FloatArray) -> tuple[FloatArray, i
     return free, count
 
 
-@njit(cache=True)
+@allocating
 def choose_corner(free: FloatArray, count: int, width: float, height: float, rule: int) -> int:
     """The free rectangle into whose lower left corner the box should go by `rule`; -1 if it fits nowhere."""
     best = -1
@@ -120,7 +120,7 @@ def choose_corner(free: FloatArray, count: int, width: float, height: float, rul
     return best
 
 
-@njit(cache=True)
+@allocating
 def nearest_centre(
     free: FloatArray, count: int, width: float, height: float, x: float, y: float
 ) -> tuple[float, float, float]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
 from netlists.model import Design, FloatArray, IntArray, Placement
+from placement.kernels import allocating
 from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um, with_clearance
 from placement.legal.check import check
 from placement.legal.feasible import check_feasible
@@ -30,7 +30,7 @@ DRAWN = 3  # of the ways found so many, those of least displacement, are drawn n
 REACH = 3  # draw_nearer looks so many longer sides around a box for a nearer place: some 50 neighbours
 
 
-@njit(cache=True)
+@allocating
 def place_nearest(
     canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, wish: FloatArray, order: IntArray
 ) -> tuple[FloatArray, int]:
@@ -48,7 +48,7 @@ def place_nearest(
     return centre, len(order)
 
 
-@njit(cache=True)
+@allocating
 def push_apart(
     canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, wish: FloatArray, sweeps: int
 ) -> FloatArray:
@@ -105,12 +105,12 @@ def push_apart(
     return centre
 
 
-@njit(cache=True)
+@allocating
 def _touched(box: FloatArray, llx: float, lly: float, urx: float, ury: float) -> bool:
     return box[0] < urx and box[2] > llx and box[1] < ury and box[3] > lly
 
 
-@njit(cache=True)
+@allocating
 def draw_nearer(
     canvas: FloatArray,
     obstacles: FloatArray,

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
 from netlists.errors import InfeasibleError
 from netlists.model import Design, FloatArray, IntArray, NodeKind, Placement, oriented_size_um
+from placement.kernels import allocating
 from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um, with_clearance
 from placement.legal.check import check
 from placement.legal.feasible import check_feasible
@@ -36,7 +36,7 @@ SHUFFLED_WORK = 40_000  # macros placed by all shuffled tries together: a few se
 SHUFFLED_TRIES = 400
 
 
-@njit(cache=True)
+@allocating
 def pack_in_order(
     canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, order: IntArray, rule: int
 ) -> tuple[FloatArray, int]:

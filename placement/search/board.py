@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from netlists.model import Design
 from placement.cost.geometry import half_size
 from placement.cost.incremental import COST, State
-from placement.cost.kernels import inlined
 from placement.cost.problem import Problem
+from placement.kernels import inlined
 from placement.legal.boxes import clearance_um
 
 BEST_COST = 0  # index of Board.best

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from placement.cost.geometry import half_size
 from placement.cost.incremental import COST, MOVED, State, accept, propose, trial, withdraw
-from placement.cost.kernels import inlined, kernel
 from placement.cost.problem import Problem
+from placement.kernels import inlined, kernel
 from placement.search.board import Board, below, clamp, fits, save_best, set_box, uniform
 
 STEP, TO_NET, ANYWHERE, SWAP, FLIP = 0, 1, 2, 3, 4
