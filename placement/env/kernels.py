@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netlists.model import BoolArray, FloatArray, IntArray
+from netlists.model import BoolArray, FloatArray
 from placement.env.plan import Plan
 from placement.env.types import Feature, Map
 from placement.kernels import allocating
