@@ -5,7 +5,7 @@ optimiser role and the command line. Never worse than the start.
 
 Global placement comes in rounds, for as long as another one fits into its share of the time: from the start, from
 scratch, then in turn from the best so far and from scratch with another seed. Costs of equal rounds scatter by some
-0.01, so the best of several short rounds beats one long one (docs/analytic.md).
+0.01, and a round from the best result often betters it (docs/analytic.md).
 """
 
 from __future__ import annotations
