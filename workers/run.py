@@ -36,7 +36,7 @@ from netlists.model import Design, Placement
 from placement.layout import unpack_layout
 from placement.legal import check_feasible, legalise
 from workers.metrics import role_metrics
-from workers.processes import this_host
+from workers.processes import PARENT_VARIABLE, die_with_parent, this_host
 from workers.results import (
     QUICK_FORMATS,
     IllegalResultError,
@@ -56,6 +56,7 @@ TICK_S = 0.25
 METRICS_S = 1.0
 METRIC_POINTS = 1500  # of a long job: enough for any chart
 STOP_ROLES_S = 10.0
+WRITING_SHARE = 0.1  # of the time, at most, goes into writing improvements: the cores are the search's
 TELL_WAITING_S = 20.0  # a role that no worker has taken by then is told of
 MAX_RESTARTS = 5  # of one role process; a role that dies at once each time is a fault to be told, not hidden
 DATABASE_AWAY_S = 120.0  # a run goes on without its database for this long
@@ -228,14 +229,17 @@ class Run:
         restarts: dict[tuple[str, int], int] = {}
         tell_waiting_s = time.monotonic() + TELL_WAITING_S
         metrics_s = max(METRICS_S, self.job.seconds / METRIC_POINTS)
-        next_metrics_s = 0.0
+        next_metrics_s = next_result_s = 0.0
         while (left_s := self._left_s()) > 0:
             self._check_stop()
             self.progress = min(0.99, 1 - left_s / self.job.seconds)
             self.eta_s = left_s
             try:
-                if self._take_results(design, limit=1) == 0:
-                    self.interrupted.wait(TICK_S)
+                begin_s = time.monotonic()
+                if begin_s >= next_result_s and self._take_results(design, limit=1):
+                    took_s = time.monotonic() - begin_s
+                    next_result_s = time.monotonic() + took_s * (1 / WRITING_SHARE - 1)
+                self.interrupted.wait(TICK_S)
                 self._mind_roles(restarts)
                 if time.monotonic() >= tell_waiting_s:
                     tell_waiting_s = float("inf")
@@ -359,6 +363,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run one job (started by the service).")
     parser.add_argument("--job", required=True)
     words = parser.parse_args()
+    if PARENT_VARIABLE in os.environ:  # started by a command line that stays: ends with it
+        die_with_parent()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = get_settings()
     run = Run(JobStore.from_url(settings.database_url, settings.data), words.job)

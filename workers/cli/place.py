@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netlists.errors import InputError, PlacewrightError
 from workers.cli.options import NETLIST_HELP, design_report, json_option, load, netlist_argument, plc_option, show
+from workers.processes import child_environment
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
 POLL_S = 0.2
@@ -70,11 +72,12 @@ def place(
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "workers.run", "--job", job.job_id],
-            env=dict(job.environment()),
+            env=child_environment(dict(job.environment())),
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it like Ctrl-C
         try:
             _watch(job, process, quiet=as_json)
         except KeyboardInterrupt:
