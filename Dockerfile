@@ -13,7 +13,7 @@ RUN python -m pip install --no-cache-dir "uv>=0.5" && useradd --create-home --ui
     && mkdir -p /data && chown placewright /data /app
 COPY requirements/run.txt requirements/run.txt
 RUN uv venv --quiet --python 3.11 .venv \
-    && uv pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r requirements/run.txt
+    && uv pip sync --quiet --python .venv/bin/python --require-hashes requirements/run.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY netlists netlists
 COPY placement placement

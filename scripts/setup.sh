@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the locked Python packages into .venv: `setup.sh run` what running needs, `setup.sh dev` what testing adds.
+# Installs the locked Python packages into .venv: `setup.sh run` what running needs, `setup.sh dev` what
+# testing needs; `setup.sh node` brings Node into .tools/.
 # Uses uv from the PATH, else brings it by pip into .tools/ (nothing is installed outside this folder).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,6 +29,10 @@ if [ ! -x .venv/bin/python ]; then
     }
 fi
 echo "setup: installing locked packages ($group)" >&2
-# --no-deps: the lock file is complete, and it overrides one bound that TensorFlow states (pyproject.toml, [tool.uv]).
-"$uv" pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r "requirements/$group.txt"
+if [ "$group" = node ]; then
+    exec "$uv" pip install --quiet --python .venv/bin/python --target .tools/node-wheel --require-hashes -r requirements/node.txt
+fi
+# `pip sync`, not `pip install`: it takes the lock file as it is, and the lock overrides one bound that TensorFlow states
+# (pyproject.toml, [tool.uv]).
+"$uv" pip sync --quiet --python .venv/bin/python --require-hashes "requirements/$group.txt"
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .

@@ -73,7 +73,7 @@ def test_every_service_of_ours_is_one_image_and_only_the_command_differs(compose
 
 def test_dependencies_are_locked_for_the_image() -> None:
     install = next(words for instruction, words in dockerfile() if instruction == "RUN" and "require-hashes" in words)
-    path = re.search(r"-r (\S+)", install)
+    path = re.search(r"(requirements/\S+)", install)
     assert path is not None
     assert "--hash=sha256:" in (ROOT / path[1]).read_text()
 
