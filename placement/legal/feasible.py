@@ -34,6 +34,20 @@ def union_area_um2(rectangles: FloatArray, within: FloatArray) -> float:
     return area
 
 
+def _apart(a: float, b: float) -> tuple[str, str]:
+    """Both numbers with six digits, or as many more as it takes to see that they differ."""
+    for digits in range(6, 17):
+        shown = f"{a:.{digits}g}", f"{b:.{digits}g}"
+        if shown[0] != shown[1]:
+            break
+    return shown
+
+
+def _canvas_origin(design: Design) -> str:
+    """What a message adds where no file gave the canvas."""
+    return "; this canvas is derived from the netlist, a .plc file sets another" if "canvas" in design.derived else ""
+
+
 def _check_values(design: Design) -> None:
     netlist, canvas = design.netlist, design.canvas
     if (
@@ -83,9 +97,12 @@ def _check_sizes(design: Design, boxes: MacroBoxes) -> None:
             if w <= H + TOLERANCE_UM and h <= W + TOLERANCE_UM
             else ""
         )
+        (w_shown, W_shown), (h_shown, H_shown) = _apart(w, W), _apart(h, H)
         raise InfeasibleError(
-            f"macro {name!r} is {w:.6g} x {h:.6g} µm in its orientation, the canvas {W:.6g} x {H:.6g} µm{turned}"
+            f"macro {name!r} is {w_shown} x {h_shown} µm in its orientation, the canvas {W_shown} x {H_shown} µm"
+            + turned
             + (f" ({len(large)} such macros)" if len(large) > 1 else "")
+            + _canvas_origin(design)
         )
 
 
@@ -95,10 +112,13 @@ def _check_area(design: Design, boxes: MacroBoxes) -> None:
     free = W * H - union_area_um2(obstacles_um(design), canvas_box_um(design))
     slack = TOLERANCE_UM * (W + H) * max(1, int(boxes.movable.sum()))  # what touching boxes may share
     if area > free + slack:
-        share = f"{100 * area / free:.1f} %" if free > 0 else "without any free area"
+        needed, there = _apart(area, free)
+        percent = 100 * area / free if free > 0 else 0.0
+        close = f"{percent:.1f}" == "100.0"
+        share = f"{percent:{'.10g' if close else '.1f'}} %" if free > 0 else "without any free area"
         raise InfeasibleError(
-            f"{int(boxes.movable.sum())} movable macros cover {area:.6g} µm², the canvas has {free:.6g} µm² free of "
-            f"blockages and fixed macros: utilisation {share}"
+            f"{int(boxes.movable.sum())} movable macros cover {needed} µm², the canvas has {there} µm² free of "
+            f"blockages and fixed macros: utilisation {share}{_canvas_origin(design)}"
         )
 
 
@@ -115,7 +135,7 @@ def _check_counts(design: Design, boxes: MacroBoxes) -> None:
             if count > a * b:
                 raise InfeasibleError(
                     f"{count} macros are wider than {W / (a + 1):.6g} µm and taller than {H / (b + 1):.6g} µm; no more "
-                    f"than {a * b} such macros fit into the canvas of {W:.6g} x {H:.6g} µm"
+                    f"than {a * b} such macros fit into the canvas of {W:.6g} x {H:.6g} µm{_canvas_origin(design)}"
                 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,8 @@ from placement.legal.feasible import union_area_um2
         ({"sizes": [(120, 10)]}, ["'m0'", "120 x 10", "100 x 100"]),
         ({"sizes": [(120, 10)], "height": 130}, ["'m0'", "quarter turn", "not allowed"]),
         ({"sizes": [(50, 50)] * 5}, ["12500", "10000", "125.0 %"]),
+        ({"sizes": [(50.00001, 100)] * 2}, ["10000.002 µm²", "10000 µm²", "100.00002 %"]),
+        ({"sizes": [(100.00002, 50)]}, ["100.00002 x 50", "canvas 100 x 100"]),
         ({"sizes": [(51, 51)] * 2}, ["2 macros", "no more than 1"]),
         ({"sizes": [(34, 60)] * 3}, ["3 macros", "wider than 33.3333", "taller than 50", "no more than 2"]),
         ({"sizes": [(90, 90)], "blockages": [(0, 0, 100, 30)]}, ["8100", "7000"]),
@@ -42,6 +46,16 @@ def test_refused_with_numbers(make_design, design: dict, words: list[str]) -> No
         check_feasible(make_design(**design))
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize("sizes", [[(120, 10)], [(50, 50)] * 5, [(51, 51)] * 2])
+def test_a_derived_canvas_is_named_as_such(make_design, sizes: list) -> None:
+    given = make_design(sizes)
+    with pytest.raises(InfeasibleError) as error:
+        check_feasible(given)
+    assert ".plc" not in str(error.value)
+    with pytest.raises(InfeasibleError, match=r"this canvas is derived from the netlist, a \.plc file sets another"):
+        check_feasible(replace(given, derived={"canvas": "100 x 100 µm: a rule"}))
 
 
 @pytest.mark.parametrize(
