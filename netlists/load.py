@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from netlists import derive
-from netlists.circuit_training.plc import PlcFile, looks_like_plc, read_plc
+from netlists.circuit_training.plc import PlcFile, looks_like_netlist, looks_like_plc, read_plc
 from netlists.circuit_training.reader import ParsedNetlist, read_netlist
 from netlists.errors import InputError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
@@ -67,6 +67,8 @@ def _sort_files(
     given: Sequence[Path], plc: Path | None, limits: Limits, warnings: list[str]
 ) -> tuple[list[Path], Path | None]:
     """(netlist parts in natural order of their names, .plc or None)."""
+    if plc is not None and plc.is_file() and looks_like_netlist(plc, limits):
+        raise InputError(f"{plc.name}: is given as the .plc placement file, but its content is that of a netlist")
     files: list[Path] = []
     for path in given:
         if path.is_dir():

@@ -42,6 +42,7 @@ _COUNT = re.compile(
 )
 _COMMENTS = re.compile(r"(?:\s|#[^\n]*\n)*+")
 _ROW = re.compile(r"\d+[ \t]+\S+[ \t]+\S+[ \t]+(?:-|[NSEWF]{1,2})[ \t]+[01][ \t]*(?:\n|$)")
+_NODE = re.compile(_COMMENTS.pattern + r"node\s*:?\s*[{<]")
 _ROW_CHARS = 2000  # more than any row has: float64 without exponent may take 340 characters
 _BLOCKAGE = re.compile(r"Blockages?\s*:\s*(\S.*)", re.I)
 _MAP_ROW = re.compile(r"(\d+)\|((?:[^|]\|)+)$")
@@ -73,6 +74,11 @@ def looks_like_plc(path: Path, limits: Limits = DEFAULT_LIMITS) -> bool:
         elif "\n" in rest or len(rest) > _ROW_CHARS:
             break
     return bool(_ROW.match(rest[:_ROW_CHARS]))
+
+
+def looks_like_netlist(path: Path, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether a file's content is a netlist: what follows the comments of its first block opens a node."""
+    return bool(_NODE.match(next(text_blocks(path, limits), "")))
 
 
 def read_plc(path: Path, netlist: Netlist, limits: Limits = DEFAULT_LIMITS) -> PlcFile:
@@ -237,7 +243,8 @@ class _PlcReader:
             kind = NodeKind(self.netlist.node_kind[node]).name.lower().replace("_", " ")
             raise MismatchError(
                 f"{self.path.name}: node {self.netlist.node_index[node]} ({kind} '{self.netlist.node_name[node]}')"
-                f" of the netlist has no row ({len(missing):,} without); this .plc belongs to another netlist"
+                f" of the netlist has no row ({len(missing):,} without);"
+                " the file may be truncated, or this .plc belongs to another netlist"
             )
 
     def _check_counts(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,16 @@ def test_files_are_known_by_content(folder: Path) -> None:
     (folder / "initial.plc").rename(folder / "file-00.dat")
     design = load_design([folder / "file-00.dat", folder / "file-01.dat"])
     assert design.start.orientation[2] == Orientation.S
+
+
+@pytest.mark.parametrize("name", ["netlist.pb.txt", "netlist.pb.txt.gz"])
+def test_a_netlist_given_as_the_plc_is_told_so(folder: Path, name: str) -> None:
+    content = (folder / "netlist.pb.txt").read_bytes()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    words = rf"^{re.escape(name)}: is given as the \.plc placement file, but its content is that of a netlist$"
+    for given in (folder / "netlist.pb.txt", folder / name):
+        with pytest.raises(InputError, match=words):
+            load_design([given], folder / name)
 
 
 def test_parts_are_read_in_natural_order_whatever_the_order_given(tmp_path: Path, tiny: str) -> None:

@@ -175,6 +175,12 @@ def test_the_plc_of_a_netlist_with_one_macro_less(tmp_path: Path, tiny: str, tin
         read(tmp_path, tiny[:at] + extra + tiny[at:], tiny_plc)
 
 
+def test_a_plc_cut_at_a_line_end_may_be_truncated(tmp_path: Path, tiny: str, tiny_plc: str) -> None:
+    cut = tiny_plc.rstrip().rpartition("\n")[0] + "\n"
+    with pytest.raises(MismatchError, match=r"has no row \(1 without\); the file may be truncated, or"):
+        read(tmp_path, tiny, cut)
+
+
 def test_empty_file(tmp_path: Path, tiny: str) -> None:
     with pytest.raises(ParseError, match=r"a\.plc: is empty"):
         read(tmp_path, tiny, "")
