@@ -169,10 +169,7 @@ def finish_parsing(database: Database, design_id: str, facts: Mapping[str, Any])
 def fail_parsing(database: Database, data: Path, design_id: str, error: str) -> None:
     """Record why the files are of no use and remove them: the error stays, nothing else of the upload does."""
     if _end_parsing(database, design_id, state=DesignState.FAILED, facts={}, error=error):
-        folder = design_folder(data, design_id)
-        shutil.rmtree(folder / "files", ignore_errors=True)
-        for layout in folder.glob("layout.json*"):
-            layout.unlink(missing_ok=True)
+        shutil.rmtree(design_folder(data, design_id), ignore_errors=True)
 
 
 def _end_parsing(database: Database, design_id: str, **values: Any) -> bool:

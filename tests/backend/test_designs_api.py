@@ -253,7 +253,7 @@ def test_outcomes_of_parsing(client: TestClient, services: Services, ready_desig
     service.finish_parsing(services.database, failed, {})
     design = client.get(f"{DESIGNS}/{failed}").json()
     assert (design["state"], design["error"]) == ("failed", "a.pb.txt:3: broken")
-    assert not (data / "designs" / failed / "files").exists()
+    assert not (data / "designs" / failed).exists()
     answer = client.get(f"{DESIGNS}/{failed}/layout")
     assert answer.status_code == 409
     assert "a.pb.txt:3: broken" in answer.json()["detail"]
