@@ -153,16 +153,28 @@ def _on_http(request: Request, error: Exception) -> Response:
 
 def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [
-        {
-            "field": ".".join(str(part) for part in item["loc"]),
-            "message": item["msg"],
-            "value": _short(item.get("input")),
-        }
-        for item in error.errors()
-    ]
-    detail = "; ".join(f"{item['field']}: {item['message']} (is {item['value']})" for item in errors[:5])
+    errors = [_broken_json(item, error.body) or _wrong_field(item) for item in error.errors()]
+    detail = "; ".join(
+        f"{item['field']}: {item['message']}" + (f" (is {item['value']})" if "value" in item else "")
+        for item in errors[:5]
+    )
     return problem(422, detail, kind="invalid-request", instance=request.url.path, errors=errors)
+
+
+def _wrong_field(item: Mapping[str, Any]) -> dict[str, Any]:
+    field = ".".join(str(part) for part in item["loc"])
+    return {"field": field, "message": item["msg"], "value": _short(item.get("input"))}
+
+
+def _broken_json(item: Mapping[str, Any], body: object) -> dict[str, Any] | None:
+    """What a body that is no JSON is told: line and column, what the reader expected, what stands there."""
+    if item["type"] != "json_invalid" or not isinstance(body, str):
+        return None
+    at = item["loc"][-1]
+    line, column = body.count("\n", 0, at) + 1, at - body.rfind("\n", 0, at)
+    there = f"found {_short(body[at : at + 20])}" if body[at:].strip() else "the body ends there"
+    reason = item["ctx"]["error"]
+    return {"field": "body", "message": f"not valid JSON at line {line}, column {column}: {reason}, {there}"}
 
 
 def _on_database_down(request: Request, error: Exception) -> Response:

@@ -68,6 +68,20 @@ def test_a_wrong_field_is_named_with_its_value(client: TestClient) -> None:
     assert "65" in body["detail"]
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{bad json", "at line 1, column 2: Expecting property name enclosed in double quotes, found 'bad json'"),
+        ('{\n "seed": x}', "at line 2, column 10: Expecting value, found 'x}'"),
+        ("{", "at line 1, column 2: Expecting property name enclosed in double quotes, the body ends there"),
+    ],
+)
+def test_a_body_that_is_no_json_is_told_where_and_why(client: TestClient, content: str, words: str) -> None:
+    body = client.post("/api/v1/jobs", content=content, headers={"Content-Type": "application/json"}).json()
+    assert body["detail"] == f"body: not valid JSON {words}"
+    assert body["errors"] == [{"field": "body", "message": f"not valid JSON {words}"}]
+
+
 def test_a_fault_is_a_problem_too_and_tells_no_secrets(client: TestClient, services: Services, monkeypatch) -> None:
     def broken(work: object) -> None:
         raise RuntimeError("password=hunter2")
