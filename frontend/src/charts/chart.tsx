@@ -58,6 +58,9 @@ export function Chart({ label, lines, data, height, stepped = false }: Props) {
   return <div class="chart" ref={host} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />;
 }
 
+/** The vertical axis spans the values and a tenth more; below 0, where no cost and no share can be, it never goes. */
+const FITTED: uPlot.Range.Config = { min: { pad: 0.1, hard: 0, mode: 0 }, max: { pad: 0.1, mode: 0 } };
+
 function options(element: HTMLElement, lines: readonly Line[], height: number, stepped: boolean): uPlot.Options {
   const paths = stepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {};
   const colour = tokenReader(element);
@@ -72,7 +75,7 @@ function options(element: HTMLElement, lines: readonly Line[], height: number, s
     height,
     legend: { live: true },
     cursor: { y: false, points: { size: 7 } },
-    scales: { x: { time: false } },
+    scales: { x: { time: false }, y: { range: FITTED } },
     // Without a pointer the legend shows the newest values.
     hooks: { setCursor: [showNewest], setData: [showNewest] },
     series: [

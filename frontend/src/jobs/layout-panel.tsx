@@ -7,6 +7,7 @@ import { buildScene, type Scene } from "../geometry/scene";
 import { LayoutView } from "../layout/layout-view";
 import { cost } from "../ui/format";
 import { Failure, Loading } from "../ui/parts";
+import { isFinal } from "./state-badge";
 
 export type Selection =
   | { readonly kind: "start" }
@@ -42,7 +43,7 @@ export function LayoutPanel({ job, placements, selection, onSelect }: Props) {
             disabled={bestId === null}
             onClick={() => onSelect({ kind: "best" })}
           >
-            Best so far
+            {isFinal(job.state) ? "Result" : "Best so far"}
           </button>
           {selection.kind === "placement" && (
             <button type="button" aria-pressed="true">

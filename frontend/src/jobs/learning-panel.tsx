@@ -40,7 +40,11 @@ const LINES: readonly Line[] = [{ label: "Mean episode cost", token: "--curve-pr
 export function LearningPanel({ job, points }: { job: JobRead; points: readonly MetricPoint[] }) {
   const data = useMemo(() => columns(points, ["episode_cost_mean"]), [points]);
   const trials = latest(points, "search_trials_per_s");
-  const learns = TILES.some((tile) => latest(points, tile.name) !== null);
+  const tiles = TILES.flatMap((tile) => {
+    const value = latest(points, tile.name);
+    return value === null ? [] : [{ ...tile, value }];
+  });
+  const learns = tiles.length > 0;
   const expected = job.method === "auto" || job.method === "rl";
   if (!learns && !expected && trials === null) return null;
   return (
@@ -49,21 +53,17 @@ export function LearningPanel({ job, points }: { job: JobRead; points: readonly 
       {expected && !learns && (
         <p class="muted">
           {isFinal(job.state)
-            ? "The agents had not learned anything yet when the job ended: starting them takes some seconds."
+            ? "Learning had not produced figures when the job ended: starting the agents takes some seconds."
             : "The agents have not reported yet. They start after the first legal placement."}
         </p>
       )}
       <dl class="tiles">
-        {learns &&
-          TILES.map((tile) => {
-            const value = latest(points, tile.name);
-            return (
-              <div key={tile.name} title={tile.what}>
-                <dt>{tile.label}</dt>
-                <dd class="num">{value === null ? "–" : tile.format(value)}</dd>
-              </div>
-            );
-          })}
+        {tiles.map(({ name, label, what, format, value }) => (
+          <div key={name} title={what}>
+            <dt>{label}</dt>
+            <dd class="num">{format(value)}</dd>
+          </div>
+        ))}
         {trials !== null && (
           <div title="Moves tried by the exact search each second">
             <dt>Search trials/s</dt>
