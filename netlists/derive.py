@@ -37,10 +37,30 @@ def canvas_size(parsed: ParsedNetlist) -> tuple[float, float, str]:
     largest = max(float(netlist.width_um.max(initial=0)), float(netlist.height_um.max(initial=0)))
     side = max(math.sqrt(area / UTILISATION), 1.25 * largest, 0.001)  # never 0, even for ports alone
     rule = f"square, so that macros and cells ({area:g} µm²) fill {UTILISATION:.0%} of it"
+    if (roomy := _side_with_room(parsed, side)) > side:
+        side, rule = roomy, f"{rule}, widened until the hard macros fit in rows"
     right, top = _reach_of_macros(parsed)
     if max(right, top) > side and area >= MIN_UTILISATION * max(side, right) * max(side, top):
         return max(side, right), max(side, top), f"{rule}, widened to hold the positions of the macros in the netlist"
     return side, side, rule
+
+
+def _side_with_room(parsed: ParsedNetlist, side: float) -> float:
+    """The least of side · 1.02^k whose square holds the hard macros, tallest first, row upon row."""
+    netlist = parsed.netlist
+    hard = netlist.nodes_of(NodeKind.HARD_MACRO)
+    width, height = oriented_size_um(netlist.width_um[hard], netlist.height_um[hard], parsed.orientation[hard])
+    order = np.argsort(-height, kind="stable")
+    while True:
+        bottom = top = right = 0.0
+        for macro in order:
+            if right + width[macro] > side:
+                bottom, right = top, 0.0
+            top = max(top, bottom + height[macro])
+            right += width[macro]
+        if top <= side:
+            return side
+        side *= 1.02
 
 
 def placed_area(netlist: Netlist) -> float:

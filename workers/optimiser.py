@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -24,9 +25,11 @@ from placement.search import SearchResult, anneal, improve
 log = logging.getLogger(__name__)
 
 FIRST_SHARE = {"auto": 0.75, "rl": 0.15}  # of the time, for the upload's own start; other methods spend all on it
+# Before a global start: a little plain search, so that a short budget or a busy machine gives something too.
+HEAD_START_SHARE, HEAD_START_S = 0.08, 10.0
 ROUND_SHARE = 0.125  # of the time, for each later start
 MIN_ROUND_S = 2.0
-MIN_REPORT_INTERVAL_S = 0.5  # an improvement waits this long for a better one before it is sent
+READ_TRIES = 5  # of the best file, which may be bettered and removed between two steps
 
 
 class Search(Protocol):
@@ -71,8 +74,10 @@ class Optimiser:
     def run(self, first: Start) -> None:
         """Round after round until the time is up. Never returns something worse than it was given."""
         end_s = time.monotonic() + self.seconds
-        share = FIRST_SHARE.get(self.method, 1.0)
-        self._round(first, min(self.seconds * share, self.seconds), 0)
+        if self._begins_with_gradients():
+            self._round(first, min(self.seconds * HEAD_START_SHARE, HEAD_START_S), improve, 0)
+        first_s = min(self.seconds * FIRST_SHARE.get(self.method, 1.0), end_s - time.monotonic())
+        self._round(first, max(0.0, first_s), self._main_search(), 0)
         number = 0
         while not self.should_stop() and end_s - time.monotonic() > MIN_ROUND_S:
             number += 1
@@ -81,31 +86,27 @@ class Optimiser:
             if start is None:
                 return
             left_s = end_s - time.monotonic()
-            self._round(start, min(left_s, max(MIN_ROUND_S, self.seconds * ROUND_SHARE)), number)
+            search = anneal if self.method == "anneal" else improve
+            self._round(start, min(left_s, max(MIN_ROUND_S, self.seconds * ROUND_SHARE)), search, number)
 
-    def _search(self, *, first: bool) -> Search:
-        """What a round runs. Of several optimisers of `auto` every second one leaves the global start out."""
+    def _begins_with_gradients(self) -> bool:
+        """Of several optimisers of `auto`, every second one leaves the global start out."""
+        return self.method == "analytic" or (self.method == "auto" and self.index % 2 == 0)
+
+    def _main_search(self) -> Search:
         if self.method == "anneal":
             return anneal
-        if first and (self.method == "analytic" or (self.method == "auto" and self.index % 2 == 0)):
+        if self._begins_with_gradients():
             from placement.analytic import place_analytically  # loads jax, which the other methods do without
 
             return place_analytically
         return improve
 
-    def _round(self, start: Start, seconds: float, number: int) -> None:
-        search = self._search(first=number == 0)
-        pending: list[tuple[Placement, CostReport]] = []
-        sent_s = time.monotonic()
+    def _round(self, start: Start, seconds: float, search: Search, number: int) -> None:
         best = evaluate(self.design, start.placement).proxy_cost
 
         def on_better(placement: Placement, cost: CostReport) -> None:
-            nonlocal sent_s
-            pending[:] = [(placement, cost)]
-            if time.monotonic() - sent_s >= MIN_REPORT_INTERVAL_S:
-                self.report(placement, cost, start, {"stages": [], "running": True})
-                pending.clear()
-                sent_s = time.monotonic()
+            self.report(placement, cost, start, {"stages": [], "running": True})
 
         result: SearchResult = search(
             self.design,
@@ -155,10 +156,12 @@ def run_optimiser(
         return None
 
     def take_best() -> Start | None:
-        for best in store.placements(job_id)[:1]:
-            origin = {key: value for key, value in best.provenance.items() if key not in ("stages", "trials")}
-            placement = read_plc(best.folder / "placement.plc", design.netlist).placement
-            return Start(placement=placement, lineage=f"optimiser {index}, best", origin=origin)
+        for _ in range(READ_TRIES):
+            for best in store.placements(job_id)[:1]:
+                origin = {key: value for key, value in best.provenance.items() if key not in ("stages", "trials")}
+                with suppress(FileNotFoundError):
+                    placement = read_plc(best.folder / "placement.plc", design.netlist).placement
+                    return Start(placement=placement, lineage=f"optimiser {index}, best", origin=origin)
         return None
 
     def report(placement: Placement, cost: CostReport, start: Start, found: Mapping[str, Any]) -> None:

@@ -56,7 +56,8 @@ TICK_S = 0.25
 METRICS_S = 1.0
 METRIC_POINTS = 1500  # of a long job: enough for any chart
 STOP_ROLES_S = 10.0
-WRITING_SHARE = 0.1  # of the time, at most, goes into writing improvements: the cores are the search's
+LAST_RESULTS_S = 0.5  # optimisers end so much earlier, to hand in what they have
+WRITING_SHARE = 0.2  # of the time, at most, goes into writing improvements: the cores are the search's
 TELL_WAITING_S = 20.0  # a role that no worker has taken by then is told of
 MAX_RESTARTS = 5  # of one role process; a role that dies at once each time is a fault to be told, not hidden
 DATABASE_AWAY_S = 120.0  # a run goes on without its database for this long
@@ -82,7 +83,9 @@ class Run:
         self.interrupted = threading.Event()
         self.ended = threading.Event()
         self.best_cost = float("inf")
+        self.improved = False
         self.entries: dict[str, tuple[str, float]] = {}  # lineage -> leaderboard entry, its cost
+        self.design: Design | None = None
         self.roles: Roles | None = None
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -100,6 +103,7 @@ class Run:
             self._finish(JobState.DONE, None)
         except StoppedError:
             if self.cancelled.is_set():
+                self._write_netlists(only_best=True)
                 self._finish(JobState.CANCELLED, "cancelled by the user")
             elif not self.lost.is_set():
                 code = INTERRUPTED
@@ -166,9 +170,11 @@ class Run:
 
     def _work(self, job: JobRecord) -> None:
         self.job = job
-        self.begin_s = time.monotonic() - job.elapsed_s  # a later attempt goes on with the time that is left
+        # A later attempt goes on with the time that is left; time in which no run was at work does not count.
+        self.progress = job.progress
+        self.begin_s = time.monotonic() - job.progress * job.seconds
         self._enter("reading")
-        design = load_design(list(job.design_files), name=job.design_name)
+        design = self.design = load_design(list(job.design_files), name=job.design_name)
         check_feasible(design)
         self._check_stop()
         self._enter("legalising")
@@ -224,15 +230,30 @@ class Run:
                 raise InputError(f"method rl: {message.split(';')[0]}")
             self._event(EventKind.LOG, level="warning", message=message, role="run")
         topology = plan(self.job.method, self.job.workers, can_learn=can_learn)
-        self.roles = make_role_set(self.store, self.job, topology)
+        # Deadlines are on this host's monotonic clock, which its processes share.
+        until_s = self.begin_s + self.job.seconds - LAST_RESULTS_S
+        self.roles = make_role_set(self.store, self.job, topology, options={"optimiser": ("--until-s", str(until_s))})
         self.roles.start()
+        try:
+            self._watch(design)
+        finally:  # also when cancelled or interrupted: what the searches have found by now is kept
+            self._stop_roles()
+            if not self.lost.is_set():
+                self._patiently(lambda: self._take_results(design, limit=1000))
+        self._add_metrics()
+        if not self.improved:
+            message = "no search process found anything better in time: the machine is busy, or the budget is too short"
+            self._event(EventKind.LOG, level="warning", message=message, role="run")
+
+    def _watch(self, design: Design) -> None:
+        """Until the time is over: improvements into the leaderboard, dead roles replaced, figures stored."""
         restarts: dict[tuple[str, int], int] = {}
         tell_waiting_s = time.monotonic() + TELL_WAITING_S
         metrics_s = max(METRICS_S, self.job.seconds / METRIC_POINTS)
         next_metrics_s = next_result_s = 0.0
         while (left_s := self._left_s()) > 0:
             self._check_stop()
-            self.progress = min(0.99, 1 - left_s / self.job.seconds)
+            self.progress = max(self.progress, min(0.99, 1 - left_s / self.job.seconds))
             self.eta_s = left_s
             try:
                 begin_s = time.monotonic()
@@ -250,9 +271,6 @@ class Run:
             except OperationalError as error:
                 log.warning("database away: %s", error.orig)
                 self.interrupted.wait(1.0)
-        self._stop_roles()
-        self._take_results(design, limit=1000)
-        self._add_metrics()
 
     def _mind_roles(self, restarts: dict[tuple[str, int], int]) -> None:
         assert self.roles is not None
@@ -286,6 +304,7 @@ class Run:
     def _take_results(self, design: Design, limit: int) -> int:
         """Turn waiting improvements into leaderboard entries. Returns how many were looked at."""
         candidates = self.store.take_candidates(self.job_id, limit, kind="improved")
+        self.improved |= bool(candidates)
         for candidate in candidates:
             known = self.entries.get(str(candidate.origin.get("lineage", "")))
             if known is not None and candidate.cost >= known[1]:
@@ -354,8 +373,15 @@ class Run:
         report = check_independently(self.job.design_files, best.folder / "placement.plc", start_plc)
         if report["proxy_cost"] != best.costs["proxy_cost"]:
             raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
-        for record in records:
-            add_netlist(design, read_plc(record.folder / "placement.plc", design.netlist).placement, record.folder)
+        self._write_netlists()
+
+    def _write_netlists(self, *, only_best: bool = False) -> None:
+        """The format `pb` of the leaderboard's entries, or of its best."""
+        if self.design is None:
+            return  # stopped before it was read
+        for record in self.store.placements(self.job_id)[: 1 if only_best else None]:
+            placement = read_plc(record.folder / "placement.plc", self.design.netlist).placement
+            add_netlist(self.design, placement, record.folder)
             self._patiently(partial(self.store.set_formats, record.id, (*QUICK_FORMATS, "pb")))
 
 

@@ -6,6 +6,7 @@ targets, entropy bonus. Each part is the mean over steps; weights in `LossConfig
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -25,6 +26,7 @@ class LossConfig:
     clip_rho: float = 1.0
     clip_c: float = 1.0
     lambda_: float = 1.0
+    huber_at: float = math.inf  # value errors beyond it count linearly; inf: squared error, as published
 
 
 def masked_log_probs(logits: jax.Array, mask: jax.Array) -> jax.Array:
@@ -35,6 +37,13 @@ def masked_log_probs(logits: jax.Array, mask: jax.Array) -> jax.Array:
 def entropy(log_probs: jax.Array) -> jax.Array:
     """Entropy in nats, (…, A) → (…). Actions of probability 0 add 0."""
     return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
+
+
+def huber(error: jax.Array, at: float) -> jax.Array:
+    """Half the square up to `at`, beyond it a line of slope `at` (Huber 1964): its gradient is the error, clipped."""
+    size = jnp.abs(error)
+    within = jnp.minimum(size, at)
+    return within * (size - 0.5 * within)
 
 
 def impala_loss(
@@ -63,7 +72,7 @@ def impala_loss(
         lambda_=config.lambda_,
     )
     policy = -jnp.mean(corrected.advantage * logp)
-    baseline = 0.5 * jnp.mean(jnp.square(corrected.target - value[:-1]))
+    baseline = jnp.mean(huber(corrected.target - value[:-1], config.huber_at))
     bonus = jnp.mean(entropy(log_probs))
     loss = policy + config.value_weight * baseline - config.entropy_weight * bonus
     parts = {

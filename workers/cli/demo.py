@@ -25,6 +25,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from netlists.errors import PlacewrightError
+from workers.cli.options import Seconds
 
 DEFAULT_PORT = 8000
 START_TIMEOUT_S = 120
@@ -38,7 +39,7 @@ console = Console(highlight=False)
 
 @click.command(help="Serve, upload a generated sample, place it, show the result, keep serving.")
 @click.option("--size", type=click.Choice(["small", "medium", "large"]), default="medium", show_default=True)
-@click.option("--seconds", type=click.FloatRange(min=1), default=60, show_default=True, help="The job's budget.")
+@click.option("--seconds", type=Seconds(1), default=60, show_default=True, help="The job's budget.")
 @click.option("--method", default="auto", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), help="[default: 8000, or any free one]")

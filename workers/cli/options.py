@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,23 @@ netlist_argument = click.argument("netlist", nargs=-1, required=True, type=click
 plc_option = click.option(
     "--plc", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Placement to take (.plc, .gz too)."
 )
+
+
+class Seconds(click.FloatRange):
+    """A budget in seconds, at most a week (as the service's); "nan" and "inf" are no numbers here."""
+
+    name = "seconds"
+
+    def __init__(self, least: float = 0) -> None:
+        super().__init__(min=least, max=7 * 86400)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return number
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 

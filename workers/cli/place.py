@@ -16,18 +16,34 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netlists.errors import InputError, PlacewrightError
-from workers.cli.options import NETLIST_HELP, design_report, json_option, load, netlist_argument, plc_option, show
+from workers.cli.options import (
+    NETLIST_HELP,
+    Seconds,
+    design_report,
+    json_option,
+    load,
+    netlist_argument,
+    plc_option,
+    show,
+)
 from workers.processes import child_environment
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
 POLL_S = 0.2
+INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 
 
 @click.command(help=f"Place the macros of a netlist and write the result.\n\n{NETLIST_HELP}")
 @netlist_argument
 @plc_option
 @click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True)
-@click.option("--seconds", type=click.FloatRange(min=0), default=60, show_default=True, help="Budget of the whole run.")
+@click.option(
+    "--seconds",
+    type=Seconds(),
+    default=60,
+    show_default=True,
+    help="Budget for reading and placing; checking and writing the result come on top.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act."
@@ -111,7 +127,7 @@ def place(
     shutil.rmtree(private, ignore_errors=True)
     show(report, as_json=as_json, title=f"{design.name}: placed")
     if record.state != "done":
-        raise SystemExit(1)
+        raise SystemExit(INTERRUPTED)
 
 
 def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlists.errors import PlacewrightError
-from workers.cli.options import NETLIST_HELP, json_option, load, netlist_argument, plc_option, show
+from workers.cli.options import NETLIST_HELP, Seconds, json_option, load, netlist_argument, plc_option, show
 
 if TYPE_CHECKING:
     from backend.jobs.private import PrivateJob
@@ -38,7 +38,7 @@ MAX_RESTARTS = 3
 @click.option("--actors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--replay-shards", type=click.IntRange(1, 16), default=1, show_default=True)
 @click.option("--caches", type=click.IntRange(0, 16), default=1, show_default=True, help="0: actors ask the learner.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True, help="From start to end.")
+@click.option("--seconds", type=Seconds(1), default=600, show_default=True, help="From start to end.")
 @click.option("--learner-steps", type=click.IntRange(min=1), help="Stop earlier, after so many updates.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--learning", default="{}", help="Settings of learning, as JSON (fields of TrainConfig).")

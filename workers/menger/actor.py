@@ -11,15 +11,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
 from sqlalchemy.exc import OperationalError
 
 from netlists.model import Design
-from placement.env import EnvConfig, MacroEnv, VectorEnv, greedy_episode
+from placement.env import VectorEnv
 from placement.layout import pack_layout
 from workers.agents.impala import Agent
 from workers.agents.types import Params, Unroll, compact
@@ -28,6 +27,7 @@ from workers.menger.config import Task, TrainConfig
 from workers.menger.model_cache import FallbackSource, Relay
 from workers.menger.protocol import Model, ReplayWriter
 from workers.menger.replay import ShardedWriter
+from workers.menger.rewards import BatchedEnv, ScaledEnv, measure
 from workers.menger.roles import FIND_S, Life, RoleError, in_turn
 from workers.menger.stats import RateMeter, RecentMean
 
@@ -36,16 +36,6 @@ log = logging.getLogger("placewright.actor")
 RECENT_EPISODES = 64
 WRITE_WAIT_S = 0.5  # between two looks at the stop flag while a shard is full
 READ_S = 10.0  # for a model source to answer
-
-
-class BatchedEnv(Protocol):
-    """K environments; an ended episode starts again at once. placement.env.VectorEnv is one."""
-
-    count: int
-
-    def reset(self) -> Any: ...
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, list[dict[str, Any]]]: ...
 
 
 class Actor:
@@ -201,20 +191,12 @@ class ActorFigures:
         return figures
 
 
-def centred(design: Design, config: EnvConfig) -> EnvConfig:
-    """The same environment with the return of the greedy episode as zero: the value to learn is then a small one.
-
-    Every actor of a job finds the same number, for that episode holds no chance.
-    """
-    _, info = greedy_episode(MacroEnv(design, config))
-    return replace(config, reward_shift=float(info["proxy_cost"]))
-
-
 def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     """The role's body. Returns when told to stop; raises RoleError when the parts it needs do not appear."""
     task = Task.of(design.canvas, config)
     agent = task.agent()
-    env = VectorEnv(design, centred(design, config.env), count=config.environments, seed=config.seed + life.index)
+    plain = VectorEnv(design, config.env, count=config.environments, seed=config.seed + life.index)
+    env = ScaledEnv(plain, measure(plain))
     like = agent.params_like(task.observation())
     figures = ActorFigures()
 

@@ -48,6 +48,7 @@ class TrainConfig:
     discount: float = 1.0  # episodes end by themselves; Circuit Training's choice too
     learning_rate: float = 2e-3
     entropy_weight: float = 0.003
+    huber_at: float = 1.0  # a spread of random returns: one surprising episode does not drown the rest of a batch
     channels: int = 16
     width: int = 128
     lstm_width: int = 64
@@ -102,7 +103,7 @@ class Task:
                 unroll_length=config.unroll_length,
                 batch_size=config.batch_size,
                 learning_rate=config.learning_rate,
-                loss=LossConfig(entropy_weight=config.entropy_weight),
+                loss=LossConfig(entropy_weight=config.entropy_weight, huber_at=config.huber_at),
             ),
             config.lstm_width,
         )

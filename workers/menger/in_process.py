@@ -8,9 +8,10 @@ from typing import Any
 import jax
 
 from workers.agents.impala import Agent
-from workers.menger.actor import Actor, BatchedEnv
+from workers.menger.actor import Actor
 from workers.menger.codec import stack
 from workers.menger.learner import Learner
+from workers.menger.rewards import BatchedEnv
 
 
 def train(
