@@ -214,6 +214,8 @@ def fitting(
             except ValueError:
                 number = "1.5"
             value = number if number[0] in "-0123456789" else "2"
+            if value.strip("-").isalpha():
+                value = value.lower()  # infinity and the like are told in one spelling
         fixed.append((key, field, value))
     return name, inputs, fixed
 
