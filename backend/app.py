@@ -9,7 +9,7 @@ from importlib.metadata import version
 import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI
 
-from backend import pages, session_api
+from backend import pages, problem_pages, session_api
 from backend.core import errors
 from backend.core.config import Settings
 from backend.core.middleware import BodyLimit, SecurityHeaders
@@ -55,5 +55,6 @@ def make_app(settings: Settings) -> FastAPI:
         app.include_router(router, prefix=API)
     app.include_router(session_api.health, include_in_schema=False)  # /healthz
     describe(app)
+    app.include_router(problem_pages.router)
     app.include_router(pages.make_router(settings.frontend))
     return app

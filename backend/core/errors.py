@@ -35,7 +35,7 @@ from backend.schemas import Problem
 log = logging.getLogger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
-PROBLEM_PAGES = "/docs/problems/"  # docs/rest.md lists them
+PROBLEM_PAGES = "/docs/problems/"  # served by backend/problem_pages.py, listed in docs/rest.md
 
 
 class ServiceError(HTTPException):

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from backend.core.errors import PROBLEM_PAGES
+from backend.problem_pages import KINDS
 from backend.services import Services
 
 ID = "0" * 32
@@ -125,5 +126,24 @@ def test_kinds_are_documented(app: FastAPI) -> None:
     source = "".join(path.read_text() for path in (root / "backend").rglob("*.py"))
     pattern = r'(?:(?<!Assertion)Error\(\s*|kind=|kind, detail = )"([a-z]+(?:-[a-z]+)*)"'
     kinds = set(re.findall(pattern, source)) | {"unauthorized"}
-    documented = set(re.findall(r"^\| `([a-z-]+)` \| \d{3} \|", (root / "docs" / "rest.md").read_text(), re.M))
-    assert kinds == documented
+    assert kinds == set(KINDS)
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d{3}) \| (.+) \|$", (root / "docs" / "rest.md").read_text(), re.M)
+    assert rows == [(name, str(kind.status), kind.meaning) for name, kind in KINDS.items()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_its_page(app: FastAPI, kind: str) -> None:
+    answer = TestClient(app).get(PROBLEM_PAGES + kind)  # without a token
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    for words in (kind, str(KINDS[kind].status), "What to do"):
+        assert words in answer.text
+    assert "`" not in answer.text
+
+
+@pytest.mark.parametrize("kind", ["nothing", "%3Cscript%3E", "Fault"])
+def test_an_unknown_kind_has_no_page(client: TestClient, kind: str) -> None:
+    answer = client.get(PROBLEM_PAGES + kind)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["type"] == PROBLEM_PAGES + "no-such-route"
