@@ -54,7 +54,7 @@ def test_the_demo_leaves_a_legal_better_placement_and_no_process(tmp_path: Path)
 def test_place_and_check_agree(tmp_path: Path) -> None:
     assert placewright("sample", "small", "--out", "design", cwd=tmp_path).returncode == 0
     placed = placewright(
-        "place", "design", "--method", "search", "--seconds", "6", "--workers", "1", "--json", cwd=tmp_path
+        "place", "design", "--method", "search", "--seconds", "20", "--workers", "1", "--json", cwd=tmp_path
     )
     assert placed.returncode == 0, placed.stderr
     report = json.loads(placed.stdout)
