@@ -207,6 +207,8 @@ def test_upload_watch_download(page: Page, small: list[Path], tmp_path: Path) ->
     expect(rows.first).to_be_visible(timeout=PATIENCE)
     state(page, "done")
     expect(page.locator(".outcome")).to_contain_text("Legal placement")
+    expect(page.get_by_role("button", name="Result", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_text("Best so far")).to_be_hidden()
     expect(page.locator(".downloads a[data-format=pb]")).to_be_visible(timeout=PATIENCE)
     assert colours_in_picture(page) > 5
     shown = float(page.locator(".outcome strong").inner_text())
