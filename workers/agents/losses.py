@@ -1,7 +1,7 @@
 """The IMPALA loss: logits, values and an unroll's data in, one number and its parts out. Pure JAX.
 
 Source: Espeholt et al. 2018, section 4.2: policy gradient with V-trace advantages, squared error to V-trace
-targets, entropy bonus. Each part is the mean over steps; weights in `LossConfig`.
+targets (`huber_at`: beyond it linear), entropy bonus. Each part is the mean over steps; weights in `LossConfig`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ class LossConfig:
     clip_c: float = 1.0
     lambda_: float = 1.0
     huber_at: float = math.inf  # value errors beyond it count linearly; inf: squared error, as published
+
+    def __post_init__(self) -> None:
+        if not self.huber_at > 0:
+            raise ValueError(f"huber_at is {self.huber_at}, must be above 0")
 
 
 def masked_log_probs(logits: jax.Array, mask: jax.Array) -> jax.Array:

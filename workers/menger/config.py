@@ -35,12 +35,10 @@ class TrainConfig:
 
     algorithm: str = "impala"
     seed: int = 0
-    # environment: at most 32x32 cells, so that a step costs little more than its bookkeeping. Costs of episodes differ
-    # by about 0.01, so 100 makes returns that differ by about 1, where the loss weights fit.
+    # environment: at most 32x32 cells, so that a step costs little more than its bookkeeping. The unit of rewards does
+    # not matter: rewards.py brings them to that of random episodes.
     # A dead end costs as much as 0.1 of proxy cost: more would drown everything else in the value loss.
-    env: EnvConfig = field(
-        default_factory=lambda: EnvConfig(max_grid=32, dense_reward=True, reward_scale=100.0, infeasible_penalty=0.1)
-    )
+    env: EnvConfig = field(default_factory=lambda: EnvConfig(max_grid=32, dense_reward=True, infeasible_penalty=0.1))
     environments: int = 8  # of one actor; inference is batched over them
     # agent
     unroll_length: int = 32
@@ -66,6 +64,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"algorithm is {self.algorithm!r}, allowed are {', '.join(ALGORITHMS)}")
+        if not self.huber_at > 0:
+            raise ValueError(f"huber_at is {self.huber_at}, must be above 0")
         for name in ("environments", "unroll_length", "batch_size", "queue_bytes", "queue_batches"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")

@@ -1,10 +1,11 @@
 """Rewards of a design in units that are the same for all designs: what a random policy gets is 0, its spread 1.
 
-In: environments of one design. Out: `RewardScale`, measured by random episodes from a fixed seed (so every actor of a job
-finds the same), and `ScaledEnv`, which applies it. Costs of random episodes spread by 0.006 on one design and by 0.043
-around a far higher mean on another; without this the value starts tens of units from its target, every advantage has
-one sign meanwhile, and the policy is driven off at random. No chance of a better policy changes: the return is shifted and
-scaled by constants, and the drift of the steps is taken off again at the end (Ng et al. 1999, potential: progress).
+In: environments of one design. Out: `RewardScale`, measured by random episodes from a fixed seed (so every actor of a
+job finds the same), and `ScaledEnv`, which applies it. Costs of random episodes spread by 0.006 on one design and by
+0.043 around a far higher mean on another; without this the value starts tens of units from its target, every advantage
+has one sign meanwhile, and the value can run away (docs/learning.md). Which policy is best does not change for episodes
+of one design: returns are shifted and divided by constants, and the drift taken from the steps is given back at the end
+(Ng et al. 1999, potential: steps taken).
 Called by actor.py. Knows nothing of agents.
 """
 
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 MEASURED_EPISODES = 16  # the deviation of 16 draws is known to about a fifth; they take about as long as two unrolls
-LEAST_SPREAD = 0.01  # of the mean return's size: a design whose random episodes are all alike divides by this
+LEAST_SPREAD = 0.001  # of the mean return's size: a design whose random episodes are all alike divides by this
 
 
 class BatchedEnv(Protocol):
@@ -37,7 +38,7 @@ class RewardScale(NamedTuple):
 
 
 def measure(env: BatchedEnv, episodes: int = MEASURED_EPISODES, seed: int = 0) -> RewardScale:
-    """Play whole random episodes, as many as each environment needs to make `episodes` together. `env` is reset first."""
+    """Play whole random episodes, alike many in each environment, at least `episodes` together. Resets `env` first."""
     random = np.random.default_rng(seed)
     wanted = -(-episodes // env.count)  # of each environment: counting the first to end would favour short ones
     done = np.zeros(env.count, np.int64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.testing import assert_allclose
 
-from workers.agents.losses import LossConfig, entropy, impala_loss, masked_log_probs
+from workers.agents.losses import LossConfig, entropy, huber, impala_loss, masked_log_probs
 
 
 def batch(seed=0, steps=6, count=3, actions=5):
@@ -92,3 +94,23 @@ def test_the_critic_is_drawn_to_the_target():
     gradient = jax.grad(lambda value: loss_of(data, value=value)[1]["value_loss"])(jnp.asarray(data["value"]))
     assert_allclose(gradient[-1], 0.0)  # the bootstrap value is no prediction of this unroll
     assert np.any(np.asarray(gradient[:-1]) != 0.0)
+
+
+def test_huber_is_the_square_inside_and_a_line_outside():
+    error = jnp.asarray([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0])
+    assert_allclose(huber(error, 1.0), [2.5, 0.5, 0.125, 0.0, 0.125, 0.5, 2.5], rtol=1e-6)
+    assert_allclose(huber(error, math.inf), 0.5 * np.square(error), rtol=1e-6)
+    for at in (1.0, math.inf):
+        gradient = jax.grad(lambda e, at=at: huber(e, at).sum())(error)
+        assert_allclose(gradient, np.clip(error, -at, at), rtol=1e-6)
+
+
+def test_a_surprise_draws_the_critic_no_further_than_the_bound():
+    data = batch(4)
+    data["reward"][-1, 0] = -1e4
+    config = LossConfig(huber_at=1.0)
+    gradient = jax.grad(lambda value: loss_of(data, value=value, config=config)[1]["value_loss"])(
+        jnp.asarray(data["value"])
+    )
+    assert np.abs(gradient).max() <= 1.0 / data["reward"].size + 1e-7
+    assert float(np.abs(gradient[:-1, 0]).min()) > 0.0

@@ -160,3 +160,8 @@ def test_train_leaves_policy_curve_and_logs(tmp_path):
         f"{r}-0.log" for r in ("actor", "cache", "learner", "replay")
     }
     assert not (out / ".run").exists()
+
+
+def test_a_bound_of_the_value_error_must_be_above_zero():
+    with pytest.raises(LearningSettingsError, match="huber_at is 0, must be above 0"):
+        train_config('{"huber_at": 0}', seed=0)
