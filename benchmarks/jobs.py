@@ -3,7 +3,8 @@
     PLACEWRIGHT_BENCHMARKS=… python benchmarks/jobs.py [--seconds 60] [--method auto] [--workers 2] [--designs ibm01 …]
 
 Runs `placewright place` for each design of circuit_training/ from its `initial.plc`; wall-clock seconds, start-up of
-all processes included. Prints a table, writes benchmarks/results/jobs_<method>_<seconds>s.json after each design.
+all processes included. Prints a table, after each design writes
+benchmarks/results/jobs_<method>_<seconds>s.json, where a design measured anew replaces its row.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def main() -> None:
     if not folder.is_dir():
         raise SystemExit("PLACEWRIGHT_BENCHMARKS does not name the folder of benchmark designs")
     names = words.designs or sorted(path.name for path in folder.iterdir())
-    result = {
+    path = ROOT / "benchmarks" / "results" / f"jobs_{words.method}_{words.seconds:g}s.json"
+    rows = {row["design"]: row for row in json.loads(path.read_text())["rows"]} if path.exists() else {}
+    head = {
         "command": "python benchmarks/jobs.py " + " ".join(sys.argv[1:]),
         "commit": subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -53,16 +56,14 @@ def main() -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "seed": words.seed,
         "workers": words.workers,
-        "rows": [],
     }
-    path = ROOT / "benchmarks" / "results" / f"jobs_{words.method}_{words.seconds:g}s.json"
     print("| design | legalised start | result | change | best entry from | load |")
     print("|---|---|---|---|---|---|")
     for name in names:
         row = place(folder / name, words.method, words.seconds, words.workers, words.seed)
-        row["load_average"] = os.getloadavg()[0]
-        result["rows"].append(row)
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        row |= {"load_average": os.getloadavg()[0], **head}
+        rows[name] = row
+        path.write_text(json.dumps({"rows": [rows[key] for key in sorted(rows)]}, indent=1) + "\n")
         change = row["proxy_cost"] / row["start_proxy_cost"] - 1
         origin = row["provenance"]["start"]
         print(

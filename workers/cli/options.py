@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,11 @@ def show(report: Mapping[str, Any], *, as_json: bool, title: str) -> None:
             value = f"{value:.6g}"
         table.add_row(name.replace("_", " "), str(value))
     console.print(table)
+
+
+def compiled_programs() -> dict[str, str]:
+    """Where jax keeps compiled programs between commands, whose jobs' own folders do not stay: a variable to set."""
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return {}
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return {"JAX_COMPILATION_CACHE_DIR": str(home / "placewright" / "jax")}

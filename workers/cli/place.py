@@ -19,6 +19,7 @@ from netlists.errors import InputError, PlacewrightError
 from workers.cli.options import (
     NETLIST_HELP,
     Seconds,
+    compiled_programs,
     design_report,
     json_option,
     load,
@@ -88,7 +89,7 @@ def place(
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "workers.run", "--job", job.job_id],
-            env=child_environment(dict(job.environment())),
+            env=child_environment({**job.environment(), **compiled_programs()}),
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,

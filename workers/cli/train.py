@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlists.errors import PlacewrightError
-from workers.cli.options import NETLIST_HELP, Seconds, json_option, load, netlist_argument, plc_option, show
+from workers.cli.options import (
+    NETLIST_HELP,
+    Seconds,
+    compiled_programs,
+    json_option,
+    load,
+    netlist_argument,
+    plc_option,
+    show,
+)
 
 if TYPE_CHECKING:
     from backend.jobs.private import PrivateJob
@@ -89,7 +98,7 @@ def train(
         database_url=job.settings.database_url,
         topology=Topology(optimisers=0, actors=actors, learners=1, replay_shards=replay_shards, caches=caches),
         log_dir=out / "logs",
-        environment={"JAX_COMPILATION_CACHE_DIR": str(_compilation_cache())},
+        environment=compiled_programs(),
         options={name: learning_options for name in ("actor", "learner", "replay", "cache")},
     )
     curve = _watch(job, roles, seconds, learner_steps, quiet=as_json)
@@ -110,13 +119,6 @@ def train(
     }
     report.pop("time_s", None)
     show(report, as_json=as_json, title=f"{design.name}: trained")
-
-
-def _compilation_cache() -> Path:
-    """Kept between trainings: the second one starts at once."""
-    from backend.core.config import get_settings
-
-    return get_settings().data / "cache" / "jax"
 
 
 def _watch(

@@ -70,7 +70,7 @@ def role_environment(role: str, *, data_dir: Path, accelerator: bool) -> dict[st
     """Variables of one role's process beyond those it inherits. Only the learner may see an accelerator."""
     environment = {**ONE_THREAD, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONUNBUFFERED": "1", "GRPC_VERBOSITY": "ERROR"}
     if role in JAX_ROLES:
-        cache = data_dir / "cache" / "jax"
+        cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or data_dir / "cache" / "jax"
         environment |= {
             "JAX_COMPILATION_CACHE_DIR": str(cache),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2",
