@@ -35,7 +35,6 @@ class JobRecord:
     attempt: int  # 1 = first start
     attempts_left: bool
     started_at: datetime | None
-    elapsed_s: float  # since the first start, by the database's clock; 0 before
     cancel_requested: bool
     owner: str | None
     host: str | None

@@ -76,7 +76,6 @@ class JobStore:
             if found is None:
                 raise UnknownJobError(job_id)
             job, design = found
-            elapsed = self.database.now(session) - job.started_at if job.started_at else timedelta()
             return JobRecord(
                 id=job.id,
                 design_id=design.id,
@@ -95,7 +94,6 @@ class JobStore:
                 attempt=job.attempt,
                 attempts_left=job.attempt < self.attempt_limit,
                 started_at=job.started_at,
-                elapsed_s=max(0.0, elapsed.total_seconds()),
                 cancel_requested=job.cancel_requested_at is not None,
                 owner=job.owner,
                 host=job.host,
