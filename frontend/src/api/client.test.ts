@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { makeLayout } from "../../dev/mock-design";
-import { errorFrom } from "./client";
+import { errorFrom, listed } from "./client";
 import { coalesce } from "./coalesce";
 import { placed } from "./placement-file";
 
@@ -17,6 +17,21 @@ describe("errorFrom", () => {
   it("has words for answers that are no problem details", () => {
     expect(errorFrom(502, "<html>Bad gateway</html>").message).toContain("proxy");
     expect(errorFrom(418, "null").message).toBe("The service answered with status 418.");
+  });
+});
+
+describe("listed", () => {
+  const numbers = Array.from({ length: 450 }, (_, number) => number);
+  const list = (limit: number, cursor: string | null) => {
+    const from = Number(cursor ?? 0);
+    const upTo = from + Math.min(limit, 200);
+    return Promise.resolve({ items: numbers.slice(from, upTo), next_cursor: upTo < 450 ? String(upTo) : null });
+  };
+
+  it("goes from page to page, and says whether there is more", async () => {
+    expect(await listed(list, 50)).toEqual({ items: numbers.slice(0, 50), more: true });
+    expect(await listed(list, 300)).toEqual({ items: numbers.slice(0, 300), more: true });
+    expect(await listed(list, 500)).toEqual({ items: numbers, more: false });
   });
 });
 

@@ -107,15 +107,17 @@ const json = (method: string, body: unknown, headers: Record<string, string> = {
 });
 
 const id = encodeURIComponent;
+/** What the service gives at most in one answer. */
+const LONGEST_PAGE = 200;
 const page = (cursor: string | null) => (cursor ? `&cursor=${id(cursor)}` : "");
 
 export const api = {
   signIn: (token: string) => request<void>("/session", json("POST", { token })),
   health: () => request<Health>("/healthz"),
-  designs: (limit = 50, cursor: string | null = null) => request<DesignPage>(`/designs?limit=${limit}${page(cursor)}`),
+  designs: (limit: number, cursor: string | null) => request<DesignPage>(`/designs?limit=${limit}${page(cursor)}`),
   design: (designId: string) => request<DesignRead>(`/designs/${id(designId)}`),
   layout: (designId: string) => request<LayoutRead>(`/designs/${id(designId)}/layout`),
-  jobs: (limit = 50, cursor: string | null = null) => request<JobPage>(`/jobs?limit=${limit}${page(cursor)}`),
+  jobs: (limit: number, cursor: string | null) => request<JobPage>(`/jobs?limit=${limit}${page(cursor)}`),
   job: (jobId: string) => request<JobRead>(`/jobs/${id(jobId)}`),
   /** Sent again with the same key, the service answers with the job it made before. */
   createJob: (job: JobCreate, key: string) => request<JobRead>("/jobs", json("POST", job, { "Idempotency-Key": key })),
@@ -125,6 +127,21 @@ export const api = {
   placement: (placementId: string) => request<PlacementRead>(`/placements/${id(placementId)}`),
   placementFile: (placementId: string) => request<PlacementFile>(fileUrl(placementId, "json").slice(API.length)),
 };
+
+/** The first `wanted` items of a list, page after page; `more` = there are others behind them. */
+export async function listed<T>(
+  list: (limit: number, cursor: string | null) => Promise<{ items: T[]; next_cursor?: string | null }>,
+  wanted: number,
+): Promise<{ items: readonly T[]; more: boolean }> {
+  const items: T[] = [];
+  let cursor: string | null = null;
+  do {
+    const next = await list(Math.min(wanted - items.length, LONGEST_PAGE), cursor);
+    items.push(...next.items);
+    cursor = next.next_cursor ?? null;
+  } while (cursor && items.length < wanted);
+  return { items, more: cursor !== null };
+}
 
 /** Address of a placement's file, for a download link. */
 export const fileUrl = (placementId: string, format: PlacementRead["formats"][number]): string =>

@@ -1,5 +1,6 @@
 /** The start: upload a design, and the lists of designs and jobs. */
-import { api } from "../api/client";
+import { useEffect, useState } from "preact/hooks";
+import { api, listed } from "../api/client";
 import type { DesignRead, JobRead } from "../api/types";
 import { isFinal, StateBadge } from "../jobs/state-badge";
 import { designPath, jobPath } from "../router";
@@ -10,19 +11,13 @@ import { Uploader } from "./uploader";
 
 /** Lists move slowly: jobs that run are looked at every 3 s. */
 const EVERY_MS = 3000;
+/** So many of each at first, and so many more at each wish. */
+const AT_ONCE = 50;
 
 export function HomeScreen() {
   useTitle("Designs and jobs");
-  const designs = useLoad(
-    "designs",
-    () => api.designs(),
-    () => EVERY_MS,
-  );
-  const jobs = useLoad(
-    "jobs",
-    () => api.jobs(),
-    () => EVERY_MS,
-  );
+  const designs = useList("designs", api.designs);
+  const jobs = useList("jobs", api.jobs);
   return (
     <div class="page">
       <div class="hero">
@@ -40,6 +35,7 @@ export function HomeScreen() {
             <Failure title="The jobs could not be loaded" error={jobs.error} onRetry={jobs.reload} />
           )}
           {jobs.data ? <JobList jobs={jobs.data.items} /> : jobs.error == null && <Loading what="jobs" />}
+          {jobs.data?.more && <Older what="jobs" onMore={jobs.showMore} />}
         </section>
         <section aria-labelledby="designs-title">
           <h2 id="designs-title">Designs</h2>
@@ -51,9 +47,33 @@ export function HomeScreen() {
           ) : (
             designs.error == null && <Loading what="designs" />
           )}
+          {designs.data?.more && <Older what="designs" onMore={designs.showMore} />}
         </section>
       </div>
     </div>
+  );
+}
+
+/** The newest of a list, kept up to date; `showMore` lengthens it. */
+function useList<T>(name: string, list: Parameters<typeof listed<T>>[0]) {
+  const [wanted, setWanted] = useState(AT_ONCE);
+  const loaded = useLoad(
+    name,
+    () => listed(list, wanted),
+    () => EVERY_MS,
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a longer list is fetched at once
+  useEffect(() => {
+    if (wanted > AT_ONCE) loaded.reload();
+  }, [wanted]);
+  return { ...loaded, showMore: () => setWanted((now) => now + AT_ONCE) };
+}
+
+function Older({ what, onMore }: { what: string; onMore: () => void }) {
+  return (
+    <button type="button" class="button" onClick={onMore}>
+      Show older {what}
+    </button>
   );
 }
 
