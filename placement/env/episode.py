@@ -19,6 +19,7 @@ from placement.env.soft import SoftPlacer
 from placement.env.types import EnvConfig
 from placement.legal.legalise import legalise
 from placement.legal.pack import inside, pack
+from placement.legal.separate import separate
 
 PROBES = 3  # random episodes that decide whether macros are set against each other
 
@@ -76,6 +77,8 @@ class Finisher:
             canvas = self._design.canvas
             x[node[placed:]], y[node[placed:]] = canvas.width_um / 2, canvas.height_um / 2
             hard = legalise(self._design, self._base.moved(x_um=x, y_um=y))
+        else:
+            hard = separate(self._design, hard)
         placement = self.soft.place(hard)
         costs = evaluate(self._design, placement, self._weights)
         return Outcome(placement, costs, self._reward(costs.proxy_cost, left), left)

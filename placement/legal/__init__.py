@@ -10,5 +10,16 @@ from placement.legal.check import LegalityReport, check
 from placement.legal.feasible import check_feasible
 from placement.legal.legalise import legalise
 from placement.legal.pack import pack
+from placement.legal.separate import separate
+from placement.legal.strict import strict_overlaps
 
-__all__ = ["TOLERANCE_UM", "LegalityReport", "check", "check_feasible", "legalise", "pack"]
+__all__ = [
+    "TOLERANCE_UM",
+    "LegalityReport",
+    "check",
+    "check_feasible",
+    "legalise",
+    "pack",
+    "separate",
+    "strict_overlaps",
+]

@@ -21,6 +21,7 @@ from placement.legal.check import check
 from placement.legal.feasible import check_feasible
 from placement.legal.free_space import FIT_UM, free_space, nearest_centre, occupy
 from placement.legal.pack import inside, pack
+from placement.legal.separate import separate
 
 PUSHES = 400  # sweeps of push_apart; dense designs stop gaining after about 200
 PUSH = 0.5  # share of an overlap taken away in one sweep; whole pushes throw crowded boxes past each other
@@ -229,13 +230,13 @@ def legal_centres(
 
 
 def legalise(design: Design, placement: Placement) -> Placement:
-    """The legal placement near to `placement`; itself if it is legal already.
+    """The legal placement near to `placement`; itself if it is legal already and nothing overlaps by rounding.
 
     Fixed nodes and ports go to where the design's start has them, macros keep the start's orientation class. Raises
     InfeasibleError where a bound is broken or neither this nor `pack` finds room.
     """
     if check(design, placement).legal:
-        return placement
+        return separate(design, placement)
     start = design.start
     held = start.fixed
     turned = (placement.orientation >= 4) != (start.orientation >= 4)
@@ -265,8 +266,8 @@ def legalise(design: Design, placement: Placement) -> Placement:
     for clearance in (clearance_um(design), 0.0):
         centre = legal_centres(canvas, obstacles, width, height, wish, clearance)
         if centre is not None and check(design, placed(centre)).legal:
-            return placed(centre)
+            return separate(design, placed(centre))
     packed = pack(design)
     centre = np.stack([packed.x_um[node], packed.y_um[node]], axis=1)
     nearer = placed(draw_nearer(canvas, obstacles, width, height, wish, centre, SWEEPS))
-    return nearer if check(design, nearer).legal else placed(centre)
+    return separate(design, nearer if check(design, nearer).legal else placed(centre))

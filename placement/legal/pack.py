@@ -28,6 +28,7 @@ from placement.legal.free_space import (
     free_space,
     occupy,
 )
+from placement.legal.separate import separate
 
 RULES = (BOTTOM_LEFT, LEFT_BOTTOM, SHORT_SIDE, LEAST_AREA)
 EXACT_MACROS = 8  # up to so many movable macros the exact search runs
@@ -172,7 +173,7 @@ def pack(design: Design) -> Placement:
         x[boxes.node[movable]], y[boxes.node[movable]] = centre[:, 0], centre[:, 1]
         packed = inside(design, design.start.moved(x_um=x, y_um=y))
         if check(design, packed).overlap_count == 0:
-            return packed
+            return separate(design, packed)
     area = float((width * height).sum())
     raise InfeasibleError(
         f"no legal packing found for {len(width)} movable macros of {area:.6g} µm² in all on a canvas of "

@@ -17,7 +17,7 @@ from placement.cost import CostReport, evaluate
 from placement.cost.geometry import half_size
 from placement.cost.incremental import COST, State, new_state, rebuild
 from placement.cost.problem import Problem, problem_of
-from placement.legal import check
+from placement.legal import check, separate
 from placement.search.board import Board, new_board
 from placement.search.budget import Budget
 from placement.search.loop import KINDS, flip_pass, run
@@ -138,7 +138,7 @@ def search(
     start_cost = evaluate(design, start)
     if budget.is_over() or not np.any(~design.start.fixed & problem_of(design).has_area):
         return SearchResult(start, start_cost, start_cost, (), 0, budget.elapsed_s())
-    running = _Run(design, start, seed, budget, on_better)
+    running = _Run(design, separate(design, start), seed, budget, on_better)
     gains = [running.stage(stage) for stage in stages]
     gains.append(running.flips())
     placement = running.best_placement()
