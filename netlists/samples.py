@@ -214,7 +214,8 @@ class _Maker:
                     dx = round(-memory.width_um / 2 + (index + 1) * step, 3)
                     memory.pins.append(_Pin(f"{memory.name}/{name}", memory, dx, -memory.height_um / 2))
             for bit in range(_ADDRESS_BITS):
-                self._output(controllers[bit % 2]).sinks += [memory.pins[bit].name for memory in unit]
+                controller = controllers[bit % min(len(controllers), 2)]
+                self._output(controller).sinks += [memory.pins[bit].name for memory in unit]
             for memory in unit:
                 reader, writer = self.random.integers(0, len(controllers), 2)
                 for pin in memory.pins[_ADDRESS_BITS : _ADDRESS_BITS + self.size.data_bits]:

@@ -6,6 +6,8 @@ designs bring is met here; a second run finds everything in the cache.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, Side
@@ -39,7 +41,8 @@ def tiny_design() -> Design:
 
 
 def warm_up() -> None:
-    """Compile and cache; about a minute the first time, a second or two afterwards."""
+    """Compile and cache; about a minute the first time, some seconds afterwards (jax is imported)."""
+    from placement.analytic.engine import Engine
     from placement.cost import evaluate
     from placement.env import MacroEnv, VectorEnv, random_episode
     from placement.legal import check, check_feasible, legalise, pack
@@ -51,7 +54,10 @@ def warm_up() -> None:
     legal = legalise(design, design.start)
     check(design, legal)
     evaluate(design, legal)
+    evaluate(replace(design, canvas=replace(design.canvas, columns=2, rows=2)), legal)  # few cells: another rule
     improve(design, legal, trials=100)
     anneal(design, legal, trials=100)
     random_episode(MacroEnv(design), seed=0)
     VectorEnv(design).reset()
+    engine = Engine(design, legal.orientation)
+    engine.shape(engine.positions(legal))

@@ -12,9 +12,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
 from placement.analytic.arrays import FloatField, IntField
+from placement.kernels import compiling
+
+_kernel = compiling(nogil=True)
 
 
 class Shape(NamedTuple):
@@ -27,18 +30,28 @@ class Shape(NamedTuple):
     pairs: IntField  # (2, P) boxes
 
 
-@njit(cache=True, nogil=True)
-def _put(out, weight, at, line, start, end, amount):  # type: ignore[no-untyped-def]
+@_kernel
+def _put(out: NDArray, weight: NDArray, at: int, line: int, start: int, end: int, amount: float) -> None:
     out[0, at], out[1, at], out[2, at], weight[at] = line, start, end, amount
 
 
-@njit(cache=True, nogil=True)
-def _before(ra, ca, rb, cb):  # type: ignore[no-untyped-def]
+@_kernel
+def _before(ra: int, ca: int, rb: int, cb: int) -> bool:
     return ra < rb or (ra == rb and ca < cb)
 
 
-@njit(cache=True, nogil=True)
-def _three(row, col, term, weight, base, hor, hor_weight, ver, ver_weight):  # type: ignore[no-untyped-def]
+@_kernel
+def _three(
+    row: NDArray,
+    col: NDArray,
+    term: NDArray,
+    weight: float,
+    base: int,
+    hor: NDArray,
+    hor_weight: NDArray,
+    ver: NDArray,
+    ver_weight: NDArray,
+) -> None:
     """Segments of a net that lies in three cells, into slots base and base + 1."""
     i, j, k = 0, 1, 2
     if _before(col[j], row[j], col[i], row[i]):
@@ -74,8 +87,20 @@ def _three(row, col, term, weight, base, hor, hor_weight, ver, ver_weight):  # t
         _put(ver, ver_weight, base + 1, term[k], term[j], term[k], weight)
 
 
-@njit(cache=True, nogil=True)
-def route_shapes(row, col, columns, net_start, net_term, net_routes, stamp, hor, hor_weight, ver, ver_weight):  # type: ignore[no-untyped-def]
+@_kernel
+def route_shapes(
+    row: NDArray,
+    col: NDArray,
+    columns: int,
+    net_start: NDArray,
+    net_term: NDArray,
+    net_routes: NDArray,
+    stamp: NDArray,
+    hor: NDArray,
+    hor_weight: NDArray,
+    ver: NDArray,
+    ver_weight: NDArray,
+) -> None:
     """Fill the segments of all nets.
 
     row, col (T,) int cells of terminals · net_* as in Problem · stamp (rows·columns,) int64, all -1 · hor, ver (3, S)
@@ -117,8 +142,8 @@ def route_shapes(row, col, columns, net_start, net_term, net_routes, stamp, hor,
                 slot += 1
 
 
-@njit(cache=True, nogil=True)
-def near_pairs(x, y, half_w, half_h, margin, pairs):  # type: ignore[no-untyped-def]
+@_kernel
+def near_pairs(x: NDArray, y: NDArray, half_w: NDArray, half_h: NDArray, margin: np.float32, pairs: NDArray) -> int:
     """Pairs of boxes that overlap when each is `margin` wider, into pairs (2, P); returns how many were found.
 
     When more are found than fit, those nearest along the sweep are kept.
