@@ -85,8 +85,9 @@ def _frozen(array: NDArray, dtype: type, shape: tuple[int, ...], what: str) -> N
 class Netlist:
     """Nodes, pins and nets. N nodes in file order, P pins, E nets; net e owns net_pin[net_start[e]:net_start[e+1]].
 
-    The first pin of a net is its driver. A port or a cell is its own single pin at offset 0. Only drivers with at
-    least one sink make a net. `net_weight` is the driver's `weight`, else 1 (a port's net always 1).
+    The first pin of a net is its driver. A port is its own single pin at offset 0, and so is a cell of a Circuit
+    Training netlist; a cell of a LEF/DEF design has a pin a connection. Only drivers with at least one sink make a
+    net. `net_weight` is the driver's `weight`, else 1 (a port's net always 1).
     """
 
     node_name: tuple[str, ...]
@@ -180,6 +181,20 @@ class Canvas:
         return self.height_um / self.rows
 
 
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """What takes places of the model back to the layout database that they came from, to the unit."""
+
+    units_per_um: int  # database units (dbu) a µm
+    origin_x: int = 0  # dbu: where the canvas's lower left corner is in the database
+    origin_y: int = 0
+    grid: int = 1  # dbu: the manufacturing grid; lower left corners of macros are multiples of it
+
+    def to_dbu(self, x_um: float, y_um: float) -> tuple[float, float]:
+        """A point of the canvas (µm) in database units, not rounded."""
+        return x_um * self.units_per_um + self.origin_x, y_um * self.units_per_um + self.origin_y
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Placement:
     """Where every node of a netlist is. Same order as the netlist's nodes."""
@@ -220,6 +235,7 @@ class Design:
     warnings: tuple[str, ...] = ()
     plc_header: tuple[str, ...] = ()  # comment lines of the .plc read, kept for the one written
     has_start: bool = True  # False: the start's positions are made up, not a hint
+    database: Database | None = None  # of designs from LEF/DEF
 
     def __post_init__(self) -> None:
         b = len(self.blockages_um)

@@ -1,0 +1,1 @@
+"""LEF and DEF in, DEF and OpenROAD Tcl out."""
