@@ -65,6 +65,7 @@ def test_place_and_check_agree(tmp_path: Path) -> None:
     judged = placewright("check", "design", "--plc", str(plc), "--json", cwd=tmp_path)
     assert judged.returncode == 0, judged.stderr
     assert json.loads(judged.stdout)["proxy_cost"] == report["proxy_cost"]
+    assert json.loads(judged.stdout)["overlaps_in_float32"] == 0
     evaluated = json.loads(placewright("evaluate", "design", "--plc", str(plc), "--json", cwd=tmp_path).stdout)
     assert evaluated["proxy_cost"] == report["proxy_cost"]
     assert (evaluated["overlaps"], evaluated["outside"]) == (0, 0)

@@ -16,7 +16,7 @@ from netlists.circuit_training.plc import read_plc
 from netlists.circuit_training.writer import write_plc
 from netlists.errors import InfeasibleError
 from netlists.load import load_design
-from netlists.model import Canvas, Design, Netlist, NodeKind, Orientation, Placement
+from netlists.model import Canvas, Design, Netlist, NodeKind, Orientation, Placement, Side
 from netlists.samples import SampleSize, make_sample
 from placement.analytic import global_place, place_analytically
 from placement.cost import evaluate
@@ -63,15 +63,31 @@ class Parts:
             )
 
     def design(self) -> Design:
+        """As files would give it: pins by node, each node's number followed by those of its pins."""
         kind, w, h, x, y, orientation, fixed = (np.array(column) for column in zip(*self.nodes, strict=True))
-        pins = [pin for net in self.nets for pin in net]
-        node, dx, dy = (np.array(column) for column in zip(*pins, strict=True)) if pins else (np.zeros(0),) * 3
+        port = kind == NodeKind.PORT
+        pins: list[tuple[int, float, float]] = [(int(node), 0.0, 0.0) for node in np.flatnonzero(port)]
+        nets = []
+        for net in self.nets:
+            members = []
+            for pin in sorted(net, key=lambda pin: port[pin[0]]):  # a port drives no net
+                if port[pin[0]]:
+                    members.append(pins.index((pin[0], 0.0, 0.0)))
+                else:
+                    members.append(len(pins))
+                    pins.append(pin)
+            nets.append(members)
+        order = sorted(range(len(pins)), key=lambda pin: pins[pin][0])
+        place = np.argsort(order)
+        node, dx, dy = (np.array([pins[q][k] for q in order]) for k in range(3))
+        own_pins = np.where(port, 0, np.bincount(node.astype(int), minlength=len(kind)))
+        name = [f"Grp_{i}" if kind[i] == NodeKind.SOFT_MACRO else f"n{i}" for i in range(len(kind))]
         netlist = Netlist(
-            node_name=tuple(f"n{i}" for i in range(len(kind))), node_kind=kind, node_index=np.arange(len(kind)),
-            width_um=w, height_um=h, port_side=np.full(len(kind), -1),
-            pin_name=tuple(f"q{i}" for i in range(len(pins))),
-            pin_node=node, pin_dx_um=dx, pin_dy_um=dy, net_start=np.cumsum([0, *map(len, self.nets)]),
-            net_pin=np.arange(len(pins)), net_weight=np.ones(len(self.nets)),
+            node_name=tuple(name), node_kind=kind, node_index=np.arange(len(kind)) + np.cumsum(own_pins) - own_pins,
+            width_um=w, height_um=h, port_side=np.where(port, Side.LEFT, Side.NONE),
+            pin_name=tuple(name[v] if port[v] else f"{name[v]}/q{q}" for q, v in enumerate(node.astype(int))),
+            pin_node=node, pin_dx_um=dx, pin_dy_um=dy, net_start=np.cumsum([0, *map(len, nets)]),
+            net_pin=np.array([place[q] for net in nets for q in net], dtype=np.int32), net_weight=np.ones(len(nets)),
         )  # fmt: skip
         canvas = Canvas(
             width_um=SIDE,

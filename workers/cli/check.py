@@ -29,6 +29,7 @@ from workers.cli.options import NETLIST_HELP, json_option, load, netlist_argumen
 def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, as_json: bool) -> None:
     from placement.cost import evaluate as exact_cost
     from placement.legal import check as check_legality
+    from placement.legal import strict_overlaps
 
     design = load(netlist, plc)
     result = design.start
@@ -39,6 +40,8 @@ def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, as_json: boo
         "legal": legality.legal,
         "overlaps": len(legality.overlaps),
         "outside": len(legality.outside),
+        # by rounding alone, for tools that compute in float32: no fault, and never in what Placewright writes
+        "overlaps_in_float32": None if len(legality.not_finite) else strict_overlaps(design, result).total,
         "problems": legality.problems(),
         **exact_cost(design, result).as_dict(),
     }
