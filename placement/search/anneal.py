@@ -5,12 +5,9 @@ In and out as in `improve`. Same exact cost and the same compiled loop; no moves
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from functools import partial
 
-from netlists.model import Design, Placement
-from placement.search.driver import Better, Stage, search
-from placement.search.result import SearchResult
+from placement.search.driver import Stage, search
 
 # Shares of moves: step, to net, anywhere, swap, flip.
 _STAGES = (
@@ -18,26 +15,4 @@ _STAGES = (
 )
 
 
-def anneal(
-    design: Design,
-    start: Placement,
-    *,
-    seconds: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    should_stop: Callable[[], bool] | None = None,
-    on_better: Better | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> SearchResult:
-    """Anneal a legal placement for `seconds` (of `clock`) or `trials`; see `search` for what holds."""
-    return search(
-        design,
-        start,
-        _STAGES,
-        seconds=seconds,
-        trials=trials,
-        seed=seed,
-        should_stop=should_stop,
-        on_better=on_better,
-        clock=clock,
-    )
+anneal = partial(search, stages=_STAGES)  # the call form is that of `search`

@@ -119,16 +119,17 @@ def search(
     start: Placement,
     stages: tuple[Stage, ...],
     *,
-    seconds: float | None,
-    trials: int | None,
-    seed: int,
-    should_stop: Callable[[], bool] | None,
-    on_better: Better | None,
+    seconds: float | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    should_stop: Callable[[], bool] | None = None,
+    on_better: Better | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """Run the stages from a legal start. Raises ValueError when the start is not legal.
+    """Better a legal placement by these stages within `seconds` (of `clock`) or `trials`.
 
-    A budget of 0 gives the start back as it is. With `trials` the result depends on the seed and the trials only.
+    Raises ValueError when the start is not legal. A budget of 0 gives the start back as it is. With `trials` the result
+    depends on the seed and the trials only.
     `on_better` gets better placements at most every `REPORT_S` and, at the end, the best one.
     """
     budget = Budget(seconds, trials, clock, should_stop)

@@ -7,12 +7,9 @@ post-processing.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from functools import partial
 
-from netlists.model import Design, Placement
-from placement.search.driver import Better, Stage, search
-from placement.search.result import SearchResult
+from placement.search.driver import Stage, search
 
 # Shares of moves: step, to net, anywhere, swap, flip.
 _MIX = (0.35, 0.35, 0.05, 0.15, 0.10)
@@ -23,26 +20,4 @@ STAGES = (
 )
 
 
-def improve(
-    design: Design,
-    start: Placement,
-    *,
-    seconds: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    should_stop: Callable[[], bool] | None = None,
-    on_better: Better | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> SearchResult:
-    """Better a legal placement within `seconds` (of `clock`) or `trials`; see `search` for what holds."""
-    return search(
-        design,
-        start,
-        STAGES,
-        seconds=seconds,
-        trials=trials,
-        seed=seed,
-        should_stop=should_stop,
-        on_better=on_better,
-        clock=clock,
-    )
+improve = partial(search, stages=STAGES)  # the call form is that of `search`

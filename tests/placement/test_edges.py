@@ -321,7 +321,7 @@ def test_the_impossible_is_refused_with_numbers(name: str, method: str) -> None:
         METHODS[method](make())
 
 
-@pytest.mark.parametrize("search", [improve, anneal])
+@pytest.mark.parametrize("search", [improve, anneal], ids=["improve", "anneal"])
 def test_no_search_from_an_illegal_start(search: Callable) -> None:
     design = boxes((20, 20), (20, 20))
     with pytest.raises(ValueError, match=r"legal start: macros 'n0' and 'n1' overlap by 20 x 20 µm"):

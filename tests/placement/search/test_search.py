@@ -17,7 +17,7 @@ from placement.cost import CostReport, evaluate
 from placement.legal import check, legalise
 from placement.search import SearchResult, anneal, improve
 
-METHODS = [improve, anneal]
+METHODS = [pytest.param(improve, id="improve"), pytest.param(anneal, id="anneal")]
 MACROS = [(20.0, 10.0)] * 4 + [(12.0, 12.0)] * 4 + [(8.0, 25.0), (30.0, 6.0)]
 
 
