@@ -1,11 +1,11 @@
-"""How well and how fast the policy learns: training on a real design, CartPole, and what each part costs.
+"""How well and how fast the policy learns: training on a real design, and what each part costs.
 
-    PLACEWRIGHT_BENCHMARKS=… python benchmarks/learning.py [placement|cartpole|parts] [--seconds 600] [--seed 0]
+    PLACEWRIGHT_BENCHMARKS=… python benchmarks/learning.py [placement|parts] [--seconds 600] [--seed 0]
 
 `placement` trains with all roles as processes, exactly as `placewright train` does, compares with the random and the
-greedy policy, and draws docs/images/learning_ariane133.png. `cartpole` trains until the mean return of 100 episodes is
-475. `parts` measures CPU seconds of acting and updating. Without a word: all three. Results go to
-benchmarks/results/learning.json, each part with its command, seed, commit and the machine's load.
+greedy policy, and draws docs/images/learning_ariane133.png. `parts` measures CPU seconds of acting and updating.
+Without a word: both. Results go to benchmarks/results/learning.json, each part with its command, seed, commit and the
+machine's load. CartPole: cartpole.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "learning.json"
 CURVE = ROOT / "docs" / "images" / "learning_ariane133.png"
 DESIGN = "ariane133_ng45"
-SOLVED = 475.0  # CartPole-v1's own threshold
 
 
 def design_folder() -> Path:
@@ -100,40 +99,6 @@ def draw(curve: list[dict[str, Any]], random: float, greedy: float) -> None:
     figure.savefig(CURVE, dpi=110)
 
 
-def cartpole(seed: int) -> dict[str, Any]:
-    """Steps until the mean return of the last 100 episodes is 475, in one process."""
-    from workers.agents.gym_tasks import GymVector
-    from workers.agents.impala import Agent, ImpalaConfig
-    from workers.agents.losses import LossConfig
-    from workers.agents.networks import MlpNet
-    from workers.menger.in_process import train
-
-    config = ImpalaConfig(batch_size=16, learning_rate=2e-3, loss=LossConfig(entropy_weight=0.002))
-    agent = Agent(MlpNet(actions=2), config, lstm_width=0)
-    env = GymVector("CartPole-v1", config.batch_size, seed, reward_scale=0.1)
-
-    def returns(infos: list[dict[str, Any]]) -> list[float]:
-        return [info["return"] for info in infos[-100:]]
-
-    begin_s = time.process_time()
-    learner, infos = train(
-        agent,
-        env,
-        updates=4000,
-        seed=seed,
-        should_stop=lambda infos: len(infos) >= 100 and float(np.mean(returns(infos))) >= SOLVED,
-    )
-    steps = int(learner.state.step) * config.batch_size * config.unroll_length
-    mean = float(np.mean(returns(infos)))
-    return {
-        "solved": mean >= SOLVED,
-        "mean_return_last_100": mean,
-        "episodes": len(infos),
-        "steps": steps,
-        "cpu_s": time.process_time() - begin_s,
-    }
-
-
 def parts() -> dict[str, Any]:
     """CPU milliseconds of one transition in each part, on one thread, after compilation."""
     import jax
@@ -153,7 +118,7 @@ def parts() -> dict[str, Any]:
     for count in (1, 8, 32):
         config = TrainConfig(environments=count)
         task = Task.of(design.canvas, config)
-        agent = task.agent()
+        agent = task.agent(design)
         env = VectorEnv(design, config.env, count=count)
         learner = Learner(agent, agent.init(jax.random.key(0), task.observation()))
         actor = Actor(agent, env, seed=0, prepare=compact)
@@ -179,7 +144,7 @@ def parts() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", nargs="?", choices=("placement", "cartpole", "parts"))
+    parser.add_argument("what", nargs="?", choices=("placement", "parts"))
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=0)
     words = parser.parse_args()
@@ -188,7 +153,6 @@ def main() -> None:
     results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     runs = {
         "placement": lambda: placement(words.seconds, words.seed),
-        "cartpole": lambda: cartpole(words.seed),
         "parts": parts,
     }
     for name, run in runs.items():

@@ -58,7 +58,8 @@ class MacroEnv:
         features = np.empty(FEATURE_COUNT, np.float32)
         mask = np.empty(side * side, np.bool_)
         observe(self.plan, self.states, 0, maps, features, mask)
-        return Observation(maps, features, mask)
+        current = np.minimum(self.states.step[0], self.macro_count - 1).astype(np.int32)
+        return Observation(maps, features, mask, current)
 
     def step(self, action: int) -> tuple[Observation, float, bool, dict[str, Any]]:
         """Place the current macro into a cell. Returns observation, reward, whether the episode ended, and info.

@@ -60,7 +60,8 @@ class Observation(NamedTuple):
 
     maps: NDArray[np.float32]  # (C, side, side) see Map
     features: NDArray[np.float32]  # (F,) see Feature
-    mask: BoolArray  # (side*side,) True = allowed; never all False
+    mask: BoolArray  # (side*side,) True = allowed; never all False while an episode runs
+    current: NDArray[np.int32]  # () which macro is to be placed, in placing order; after the last one, the last
 
 
 @dataclass(frozen=True, kw_only=True)

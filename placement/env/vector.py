@@ -52,13 +52,15 @@ class VectorEnv:
         return self.observe()
 
     def observe(self) -> Observation:
-        """The current observations, in arrays of their own: maps (K, C, side, side), features (K, F), mask (K, G)."""
+        """The current observations, in arrays of their own: maps (K, C, side, side), features (K, F), mask (K, G),
+        current (K,)."""
         side = self.plan.side
         maps = np.empty((self.count, MAP_COUNT, side, side), np.float32)
         features = np.empty((self.count, FEATURE_COUNT), np.float32)
         mask = np.empty((self.count, side * side), np.bool_)
         observe_all(self.plan, self.states, maps, features, mask)
-        return Observation(maps, features, mask)
+        current = np.minimum(self.states.step, self.macro_count - 1).astype(np.int32)
+        return Observation(maps, features, mask, current)
 
     def step(
         self, actions: IntArray | NDArray[np.int64]

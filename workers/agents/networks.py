@@ -1,6 +1,7 @@
 """Policies with a value: observations (T, B, …), recurrent state (B, H), episode starts (T, B) in; logits, values out.
 
-`ShallowNet` is IMPALA's shallow network (Espeholt et al. 2018, figure 3 left): about 1.2 M parameters on 84x84 frames.
+`ShallowNet` and `DeepNet` are IMPALA's (Espeholt et al. 2018, figure 3): about 1.2 M and 1.6 M parameters on 84x84
+frames; with a `vocabulary` they read an instruction as well. `graph_network.py` has the one that sees the netlist.
 `PlacementNet` scores every cell of the placing grid by convolutions, so that what is learned in one place holds in all.
 `MlpNet` serves small known tasks. Time and batch are folded for all but the LSTM, which alone runs step by step.
 """
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from placement.env.types import Map
-from workers.agents.types import MapObservation, RecurrentState, VectorObservation
+from workers.agents.types import InstructedObservation, MapObservation, RecurrentState, VectorObservation
 
 COARSE = 8  # side of PlacementNet's coarse grid
 
@@ -55,7 +56,7 @@ def initial_state(width: int, count: int) -> RecurrentState:
     return RecurrentState(jnp.zeros((count, width), jnp.float32), jnp.zeros((count, width), jnp.float32))
 
 
-def _value_head(core: jax.Array) -> jax.Array:
+def value_head(core: jax.Array) -> jax.Array:
     return nn.Dense(1, name="value", kernel_init=nn.initializers.orthogonal(0.1))(core)[..., 0]
 
 
@@ -74,7 +75,45 @@ class MlpNet(nn.Module):
         if self.lstm_width:
             core, state = ResetLSTM(self.lstm_width, name="lstm")(core, state, first)
         logits = nn.Dense(self.actions, name="policy", kernel_init=nn.initializers.orthogonal(0.01))(core)
-        return Outputs(logits, _value_head(core), state)
+        return Outputs(logits, value_head(core), state)
+
+
+class InstructionEncoder(nn.Module):
+    """Words → one vector: an embedding and a small LSTM, whose state after the last word is taken.
+
+    tokens (T, B, L) int32, 0 = no word, behind the last one only → (T, B, width); zeros where there is none.
+    """
+
+    vocabulary: int  # tokens are in [0, vocabulary)
+    embedding: int = 20
+    width: int = 64
+
+    @nn.compact
+    def __call__(self, tokens: jax.Array) -> jax.Array:
+        steps, batch, length = tokens.shape
+        folded = jnp.asarray(tokens).reshape(steps * batch, length)
+        words = nn.Embed(self.vocabulary, self.embedding, name="embedding")(folded)
+        count = jnp.sum(folded > 0, axis=-1)
+        reader = nn.RNN(nn.OptimizedLSTMCell(self.width, name="lstm"), return_carry=True)
+        (_, hidden), _ = reader(words, seq_lengths=jnp.maximum(count, 1))
+        return (hidden * (count > 0)[:, None]).reshape(steps, batch, self.width)
+
+
+def _recurrent_head(
+    core: jax.Array,
+    observation: MapObservation | InstructedObservation,
+    state: RecurrentState,
+    first: jax.Array,
+    net: ShallowNet | DeepNet,
+) -> Outputs:
+    """What both of IMPALA's networks end in: frames' vector, features and instruction → LSTM → policy and value."""
+    read = [core, observation.features]
+    if net.vocabulary:
+        assert isinstance(observation, InstructedObservation)
+        read.append(InstructionEncoder(net.vocabulary, name="instruction")(observation.tokens))
+    core, state = ResetLSTM(net.lstm_width, name="lstm")(jnp.concatenate(read, axis=-1), state, first)
+    logits = nn.Dense(net.actions, name="policy", kernel_init=nn.initializers.orthogonal(0.01))(core)
+    return Outputs(logits, value_head(core), state)
 
 
 class ShallowNet(nn.Module):
@@ -82,18 +121,44 @@ class ShallowNet(nn.Module):
 
     actions: int
     lstm_width: int = 256
+    vocabulary: int = 0  # 0: no instruction
 
     @nn.compact
-    def __call__(self, observation: MapObservation, state: RecurrentState, first: jax.Array) -> Outputs:
-        steps, batch = first.shape
-        frames = _channels_last(observation.maps)
+    def __call__(
+        self, observation: MapObservation | InstructedObservation, state: RecurrentState, first: jax.Array
+    ) -> Outputs:
+        frames = channels_last(observation.maps)
         frames = nn.relu(nn.Conv(16, (8, 8), (4, 4), padding="VALID", name="conv_0")(frames))
         frames = nn.relu(nn.Conv(32, (4, 4), (2, 2), padding="VALID", name="conv_1")(frames))
-        core = nn.relu(nn.Dense(256, name="hidden")(frames.reshape(steps, batch, -1)))
-        core = jnp.concatenate([core, observation.features], axis=-1)
-        core, state = ResetLSTM(self.lstm_width, name="lstm")(core, state, first)
-        logits = nn.Dense(self.actions, name="policy", kernel_init=nn.initializers.orthogonal(0.01))(core)
-        return Outputs(logits, _value_head(core), state)
+        core = nn.relu(nn.Dense(256, name="hidden")(frames.reshape(*first.shape, -1)))
+        return _recurrent_head(core, observation, state, first, self)
+
+
+class DeepNet(nn.Module):
+    """IMPALA's deep network: 15 convolutions in stacks of 16, 32, 32 channels, each a convolution, a pooling by 2 and
+    two residual blocks of two. maps (T, B, C, S, S) uint8, S from 8; 84 in the published setting."""
+
+    actions: int
+    lstm_width: int = 256
+    vocabulary: int = 0  # 0: no instruction
+
+    @nn.compact
+    def __call__(
+        self, observation: MapObservation | InstructedObservation, state: RecurrentState, first: jax.Array
+    ) -> Outputs:
+        frames = channels_last(observation.maps)
+        for stack, channels in enumerate((16, 32, 32)):
+
+            def conv(name: str, inputs: jax.Array, stack: int = stack, channels: int = channels) -> jax.Array:
+                made: jax.Array = nn.Conv(channels, (3, 3), name=f"stack_{stack}_{name}")(inputs)
+                return made
+
+            frames = nn.max_pool(conv("conv", frames), (3, 3), (2, 2), padding="SAME")
+            for block in range(2):
+                inner = conv(f"block_{block}_0", nn.relu(frames))
+                frames = frames + conv(f"block_{block}_1", nn.relu(inner))
+        core = nn.relu(nn.Dense(256, name="hidden")(nn.relu(frames).reshape(*first.shape, -1)))
+        return _recurrent_head(core, observation, state, first, self)
 
 
 class PlacementNet(nn.Module):
@@ -113,7 +178,7 @@ class PlacementNet(nn.Module):
     def __call__(self, observation: MapObservation, state: RecurrentState, first: jax.Array) -> Outputs:
         steps, batch = first.shape
         side = observation.maps.shape[-1]
-        maps = _channels_last(observation.maps)
+        maps = channels_last(observation.maps)
         features = observation.features
         block = side // COARSE
         coarse = nn.avg_pool(maps, (block, block), (block, block))  # (T*B, 8, 8, C)
@@ -122,12 +187,10 @@ class PlacementNet(nn.Module):
         core = jnp.concatenate([core, features], axis=-1)
         core, state = ResetLSTM(self.lstm_width, name="lstm")(core, state, first)
         core = jnp.concatenate([core, features], axis=-1)
-        value = _value_head(nn.relu(nn.Dense(self.width, name="value_hidden")(core)))
+        value = value_head(nn.relu(nn.Dense(self.width, name="value_hidden")(core)))
         core = core.reshape(steps * batch, -1)
 
-        cells = nn.Dense(self.channels, name="cells_0")(
-            jnp.concatenate([maps, _places(maps[..., Map.CANVAS])], axis=-1)
-        )
+        cells = nn.Dense(self.channels, name="cells_0")(jnp.concatenate([maps, places(maps[..., Map.CANVAS])], axis=-1))
         cells = _add_coarse(cells, nn.Dense(self.channels, use_bias=False, name="surroundings")(coarse))
         cells = nn.relu(cells + nn.Dense(self.channels, name="shift")(core)[:, None, None])
         weight = nn.Dense(self.channels, name="weight", kernel_init=nn.initializers.normal(0.01))(core)
@@ -145,7 +208,7 @@ def _add_coarse(cells: jax.Array, coarse: jax.Array) -> jax.Array:
     return (blocks + coarse[:, :, None, :, None]).reshape(cells.shape)
 
 
-def _places(canvas: jax.Array) -> jax.Array:
+def places(canvas: jax.Array) -> jax.Array:
     """Where each cell lies: (N, S, S) map of the canvas → (N, S, S, 3): x, y and distance to the edge, 0 to 1."""
     side = canvas.shape[-1]
     columns = jnp.maximum(1.0, canvas.max(axis=1).sum(axis=-1))[:, None, None]
@@ -157,7 +220,7 @@ def _places(canvas: jax.Array) -> jax.Array:
     return jnp.stack([x, y, edge], axis=-1) * canvas[..., None]
 
 
-def _channels_last(maps: jax.Array) -> jax.Array:
+def channels_last(maps: jax.Array) -> jax.Array:
     """(T, B, C, S, S) uint8 → (T*B, S, S, C) float32 in [0, 1]."""
     folded = maps.reshape(-1, *maps.shape[2:])
     return jnp.moveaxis(folded, 1, -1).astype(jnp.float32) / 255.0

@@ -41,6 +41,25 @@ class MapObservation(NamedTuple):
     mask: Array  # (…, A) bool
 
 
+class InstructedObservation(NamedTuple):
+    """A map observation with an instruction of L words, as tasks with language have it."""
+
+    maps: Array  # (…, C, S, S) uint8
+    features: Array  # (…, F) float32
+    tokens: Array  # (…, L) int32; 0 = no word, behind the last one
+    mask: Array  # (…, A) bool
+
+
+class GraphObservation(NamedTuple):
+    """A map observation of a step in a design whose graph the network holds; see graph_network.py."""
+
+    maps: Array  # (…, C, S, S) uint8, value*255
+    features: Array  # (…, F) float32
+    current: Array  # (…,) int32 which macro is placed, in placing order
+    design: Array  # (…,) int32 which of the network's graphs
+    mask: Array  # (…, A) bool
+
+
 class Unroll(NamedTuple):
     """T steps of one environment (a batch has B after T; state and version then are (B, …))."""
 
@@ -58,3 +77,10 @@ def compact(observation: Any) -> MapObservation:
     """placement.env's Observation (any leading axes) as it travels and as networks take it."""
     maps = np.rint(np.clip(observation.maps, 0.0, 1.0) * 255.0).astype(np.uint8)
     return MapObservation(maps, observation.features, observation.mask)
+
+
+def compact_with_graph(observation: Any, design: int = 0) -> GraphObservation:
+    """The same for networks that see the graph; `design` is the number of its graph."""
+    seen = compact(observation)
+    current = np.asarray(observation.current, np.int32)
+    return GraphObservation(seen.maps, seen.features, current, np.full_like(current, design), seen.mask)

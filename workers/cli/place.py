@@ -50,6 +50,11 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
     "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act."
 )
 @click.option(
+    "--policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Of methods auto and rl: start learning from this policy (policy.npz of `train`).",
+)
+@click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("placewright-out"), show_default=True
 )
 @json_option
@@ -60,6 +65,7 @@ def place(
     seconds: float,
     seed: int,
     workers: int,
+    policy: Path | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -71,6 +77,8 @@ def place(
 
     design = load(netlist, plc)  # bad input is told at once, before anything is written
     check_feasible(design)
+    if policy is not None:
+        _check_policy(policy, method, workers)
     out.mkdir(parents=True, exist_ok=True)
     private = out / ".run"
     if private.exists():
@@ -84,6 +92,12 @@ def place(
         seed=seed,
         workers=workers,
     )
+    if policy is not None:
+        from workers.agents import policies
+
+        folder = job.store.job(job.job_id).folder
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(policy, policies.of_job(folder))
     begin_s = time.monotonic()
     log = private / "run.log"
     with log.open("wb") as output:
@@ -129,6 +143,18 @@ def place(
     show(report, as_json=as_json, title=f"{design.name}: placed")
     if record.state != "done":
         raise SystemExit(INTERRUPTED)
+
+
+def _check_policy(policy: Path, method: str, workers: int) -> None:
+    """Refuse a policy that nobody would use, or that this version cannot read."""
+    from workers.agents.policies import load_info
+    from workers.topology import learning_available, plan
+
+    if not plan(method, workers, can_learn=learning_available()).learns:
+        raise PlacewrightError(
+            f"--policy is for methods that learn, auto and rl; nothing of this job would use it ({method})"
+        )
+    load_info(policy)
 
 
 def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:

@@ -77,9 +77,10 @@ def _body(life: Life, store: JobStore, learning: str, until_s: float | None) -> 
         return
     if job.method == "auto":
         os.nice(LEARNING_NICE)
+    from workers.agents.policies import of_job
     from workers.menger.config import Task, train_config
 
-    config = train_config(learning, seed=job.seed)
+    config = train_config(learning, seed=job.seed, policy=of_job(job.folder))
     if life.role == "actor":
         from workers.menger.actor import run_actor
 
@@ -87,7 +88,7 @@ def _body(life: Life, store: JobStore, learning: str, until_s: float | None) -> 
     elif life.role == "learner":
         from workers.menger.learner import run_learner
 
-        run_learner(life, design.canvas, config, job.folder / "checkpoint")
+        run_learner(life, design, config, job.folder / "checkpoint")
     elif life.role == "replay":
         from workers.menger.servers import run_replay
 

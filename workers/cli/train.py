@@ -1,7 +1,8 @@
 """`placewright train NETLIST`: trains a policy on one design without the service, through the very roles of a job.
 
-Makes a private job in OUT, starts replay shards, learner, caches and actors, and leaves there: `policy.npz` (the newest
-checkpoint), `curve.json` (what the roles reported, a point every two seconds) and the roles' logs.
+Makes a private job in OUT, starts replay shards, learner, caches and actors, and leaves there: `policy.npz` (what
+`--policy` takes, see workers/agents/policies.py), `checkpoint.npz` (the learner's whole state), `curve.json` (what the
+roles reported, a point every two seconds) and the roles' logs.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from workers.cli.options import (
     plc_option,
     show,
 )
+from workers.menger.config import ALGORITHMS
 
 if TYPE_CHECKING:
     from backend.jobs.private import PrivateJob
     from backend.jobs.records import RoleRecord
     from workers.menger.launch import RoleSet
 
-ALGORITHMS = ("impala",)
 POINT_S = 2.0
 STOP_S = 10.0
 MAX_RESTARTS = 3
@@ -50,6 +51,11 @@ MAX_RESTARTS = 3
 @click.option("--seconds", type=Seconds(1), default=600, show_default=True, help="From start to end.")
 @click.option("--learner-steps", type=click.IntRange(min=1), help="Stop earlier, after so many updates.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
+@click.option(
+    "--policy",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Start from this trained policy (policy.npz of an earlier training).",
+)
 @click.option("--learning", default="{}", help="Settings of learning, as JSON (fields of TrainConfig).")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("training"), show_default=True)
 @json_option
@@ -63,6 +69,7 @@ def train(
     seconds: float,
     learner_steps: int | None,
     seed: int,
+    policy: Path | None,
     learning: str,
     out: Path,
     as_json: bool,
@@ -70,13 +77,19 @@ def train(
     from backend.jobs.private import create_private_job
     from netlists.load import input_files
     from placement.legal import check_feasible
-    from workers.menger.config import train_config
+    from workers.agents import policies
+    from workers.menger.config import Task, train_config
     from workers.menger.launch import RoleSet
     from workers.topology import Topology, learning_available
 
     design = load(netlist, plc)  # bad input is told at once, before anything is written
     check_feasible(design)
-    settings = train_config(learning, seed=seed)
+    learning = _with_algorithm(learning, algorithm)
+    settings = train_config(learning, seed=seed, policy=policy)
+    if settings.network == "graph":
+        from placement.env.graph import make_graph
+
+        make_graph(design)  # too large a design is told at once, too
     if not learning_available():
         raise PlacewrightError("training needs dm-reverb (Linux on x86-64)")
     out.mkdir(parents=True, exist_ok=True)
@@ -91,6 +104,10 @@ def train(
         seed=seed,
         workers=actors,
     )
+    folder = job.store.job(job.job_id).folder
+    if policy is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(policy, policies.of_job(folder))
     learning_options = ("--learning", learning)
     roles = RoleSet(
         job_id=job.job_id,
@@ -103,22 +120,46 @@ def train(
     )
     curve = _watch(job, roles, seconds, learner_steps, quiet=as_json)
     (out / "curve.json").write_text(json.dumps(curve))
-    checkpoints = sorted((job.store.job(job.job_id).folder / "checkpoint").glob("step-*.npz"))
+    checkpoints = sorted((folder / "checkpoint").glob("step-*.npz"))
     job.store.close()
     if not checkpoints:
         raise PlacewrightError(f"the learner left no checkpoint; logs: {out / 'logs'}")
-    shutil.copy2(checkpoints[-1], out / "policy.npz")
+    shutil.copy2(checkpoints[-1], out / "checkpoint.npz")
+    task = Task.of(design.canvas, settings)
+    before = policies.load_info(policy).designs if policy is not None else []
+    info = policies.PolicyInfo(
+        algorithm=settings.algorithm,
+        network=task.network_settings(),
+        designs=[*before, *([design.name] if design.name not in before else [])],
+        updates=int(checkpoints[-1].stem.removeprefix("step-")),
+        maxima=task.maxima(),
+        metrics=_metrics(curve[-1]) if curve else {},
+    )
+    policies.from_checkpoint(checkpoints[-1], out / "policy.npz", info)
     shutil.rmtree(private, ignore_errors=True)
     report = {
         "design": design.name,
         "algorithm": settings.algorithm,
         "seconds": curve[-1]["time_s"] if curve else 0.0,
-        **{name: value for name, value in (curve[-1] if curve else {}).items() if not isinstance(value, dict)},
+        **(_metrics(curve[-1]) if curve else {}),
         "policy": str(out / "policy.npz"),
         "curve": str(out / "curve.json"),
     }
-    report.pop("time_s", None)
     show(report, as_json=as_json, title=f"{design.name}: trained")
+
+
+def _with_algorithm(learning: str, algorithm: str) -> str:
+    """The settings with the command line's algorithm, unless they name one; what is no object is refused later."""
+    try:
+        given = json.loads(learning)
+    except ValueError:
+        return learning
+    return json.dumps({"algorithm": algorithm, **given}) if isinstance(given, dict) else learning
+
+
+def _metrics(point: dict[str, Any]) -> dict[str, float]:
+    """The figures of a point of the curve."""
+    return {name: value for name, value in point.items() if name != "time_s" and isinstance(value, int | float)}
 
 
 def _watch(

@@ -20,8 +20,8 @@ from sqlalchemy.exc import OperationalError
 from netlists.model import Design
 from placement.env import VectorEnv
 from placement.layout import pack_layout
-from workers.agents.impala import Agent
-from workers.agents.types import Params, Unroll, compact
+from workers.agents.agent import Acted, Agent, environment_seeds
+from workers.agents.types import Params, Unroll
 from workers.menger.codec import unflatten_params, unstack
 from workers.menger.config import Task, TrainConfig
 from workers.menger.model_cache import FallbackSource, Relay
@@ -49,11 +49,16 @@ class Actor:
         seed: int,
         prepare: Callable[[Any], Any] = lambda observation: observation,
         on_episode: Callable[[dict[str, Any], int], None] = lambda info, version: None,
+        act: Callable[..., Acted] | None = None,
     ) -> None:
-        """`prepare` makes the network's observation of the environment's; `on_episode` gets info and model version."""
+        """`prepare` makes the network's observation of the environment's; `on_episode` gets info and model version.
+
+        `act` is where inference runs: in this thread (`agent.act`) unless given, see inference.py.
+        """
         self._agent = agent
+        self._act = act or agent.act
         self._env = env
-        self._seed = np.uint32(seed % 2**32)
+        self._seed = environment_seeds(seed, env.count)
         self._prepare = prepare
         self._on_episode = on_episode
         self._state = agent.initial_state(env.count)
@@ -67,9 +72,7 @@ class Actor:
         begin_state = jax.tree.map(np.asarray, self._state)
         observations, firsts, actions, rewards, discounts, logps = [], [], [], [], [], []
         for _ in range(config.unroll_length):
-            acted = self._agent.act(
-                params, self._observation, self._state, self._first, self._seed, np.uint32(self._steps)
-            )
+            acted = self._act(params, self._observation, self._state, self._first, self._seed, np.uint32(self._steps))
             observations.append(self._observation)
             firsts.append(self._first)
             action = np.asarray(acted.action)
@@ -194,7 +197,7 @@ class ActorFigures:
 def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     """The role's body. Returns when told to stop; raises RoleError when the parts it needs do not appear."""
     task = Task.of(design.canvas, config)
-    agent = task.agent()
+    agent = task.agent(design)
     plain = VectorEnv(design, config.env, count=config.environments, seed=config.seed + life.index)
     env = ScaledEnv(plain, measure(plain))
     like = agent.params_like(task.observation())
@@ -219,7 +222,9 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
         figures.add_episode(info)
         candidates.offer(info, version)
 
-    actor = Actor(agent, env, seed=config.seed * 1009 + life.index * 7919 + 1, prepare=compact, on_episode=on_episode)
+    actor = Actor(
+        agent, env, seed=config.seed * 1009 + life.index * 7919 + 1, prepare=task.prepare, on_episode=on_episode
+    )
     writer = ShardedWriter(task.codec(), lambda: life.addresses("replay"), start_at=life.index)
     sources = lambda: [*in_turn(life.addresses("cache"), life.index), *life.addresses("learner")]
     inbox = Inbox()

@@ -6,18 +6,20 @@ All roles of a job build the same `Task` from the job's design, so shapes need n
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netlists.errors import PlacewrightError
-from netlists.model import Canvas
-from placement.env.types import FEATURE_COUNT, MAP_COUNT, EnvConfig, grid_side
-from workers.agents.types import MapObservation
+from netlists.model import Canvas, Design
+from placement.env.types import FEATURE_COUNT, GRID_BUCKETS, MAP_COUNT, EnvConfig, grid_side
+from workers.agents.types import GraphObservation, MapObservation, compact, compact_with_graph
 
 if TYPE_CHECKING:
-    from workers.agents.impala import Agent
+    from workers.agents.agent import Agent
     from workers.menger.codec import UnrollCodec
 
 
@@ -25,7 +27,9 @@ class LearningSettingsError(PlacewrightError):
     """Settings of learning that have no meaning."""
 
 
-ALGORITHMS = ("impala",)
+# Those of workers/agents/algorithms.py that learn from data some versions old, as the roles bring it.
+ALGORITHMS = ("impala", "ppo")
+NETWORKS = ("grid", "graph")  # agents/networks.py PlacementNet, agents/graph_network.py
 MIB = 1 << 20
 
 
@@ -46,7 +50,11 @@ class TrainConfig:
     discount: float = 1.0  # episodes end by themselves; Circuit Training's choice too
     learning_rate: float = 2e-3
     entropy_weight: float = 0.003
+    epochs: int = 3  # of PPO: passes over a batch,
+    minibatches: int = 2  # and updates of a pass
+    popart_rate: float = 0.0  # of the running moments of value targets; 0: values in plain units
     huber_at: float = 1.0  # a spread of random returns: one surprising episode does not drown the rest of a batch
+    network: str = "grid"
     channels: int = 16
     width: int = 128
     lstm_width: int = 64
@@ -64,6 +72,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"algorithm is {self.algorithm!r}, allowed are {', '.join(ALGORITHMS)}")
+        if self.network not in NETWORKS:
+            raise ValueError(f"network is {self.network!r}, allowed are {', '.join(NETWORKS)}")
         if not self.huber_at > 0:
             raise ValueError(f"huber_at is {self.huber_at}, must be above 0")
         for name in ("environments", "unroll_length", "batch_size", "queue_bytes", "queue_batches"):
@@ -82,31 +92,67 @@ class Task:
     def of(cls, canvas: Canvas, config: TrainConfig) -> Task:
         return cls(side=grid_side(canvas.columns, canvas.rows, config.env.max_grid), config=config)
 
-    def observation(self) -> MapObservation:
+    def observation(self) -> MapObservation | GraphObservation:
         """One observation of zeros, all actions allowed."""
-        return MapObservation(
-            np.zeros((MAP_COUNT, self.side, self.side), np.uint8),
-            np.zeros(FEATURE_COUNT, np.float32),
-            np.ones(self.side * self.side, bool),
-        )
+        maps = np.zeros((MAP_COUNT, self.side, self.side), np.uint8)
+        features, mask = np.zeros(FEATURE_COUNT, np.float32), np.ones(self.side * self.side, bool)
+        if self.config.network == "graph":
+            return GraphObservation(maps, features, np.int32(0), np.int32(0), mask)
+        return MapObservation(maps, features, mask)
 
-    def agent(self) -> Agent:
-        from workers.agents.impala import Agent, ImpalaConfig
+    @property
+    def prepare(self) -> Callable[[Any], MapObservation | GraphObservation]:
+        """Makes the network's observation of the environment's."""
+        return compact_with_graph if self.config.network == "graph" else compact
+
+    def agent(self, design: Design) -> Agent:
+        """Raises GraphTooLargeError for a design beyond the graph network's maximum."""
+        from workers.agents.agent import AgentConfig
+        from workers.agents.algorithms import make_agent
         from workers.agents.losses import LossConfig
         from workers.agents.networks import PlacementNet
 
         config = self.config
-        return Agent(
-            PlacementNet(channels=config.channels, width=config.width, lstm_width=config.lstm_width),
-            ImpalaConfig(
+        network: Any
+        context = None
+        if config.network == "graph":
+            import jax
+
+            from placement.env.graph import make_graph
+            from workers.agents.graph_network import GraphPlacementNet, stack_graphs
+
+            network = GraphPlacementNet(channels=config.channels, width=config.width, lstm_width=config.lstm_width)
+            context = jax.device_put(stack_graphs([make_graph(design)]))
+        else:
+            network = PlacementNet(channels=config.channels, width=config.width, lstm_width=config.lstm_width)
+        several = config.algorithm == "ppo"
+        return make_agent(
+            config.algorithm,
+            network,
+            AgentConfig(
                 discount=config.discount,
                 unroll_length=config.unroll_length,
                 batch_size=config.batch_size,
                 learning_rate=config.learning_rate,
+                epochs=config.epochs if several else 1,
+                minibatches=config.minibatches if several else 1,
+                popart_rate=config.popart_rate,
                 loss=LossConfig(entropy_weight=config.entropy_weight, huber_at=config.huber_at),
             ),
             config.lstm_width,
+            context,
         )
+
+    def network_settings(self) -> dict[str, Any]:
+        """What the shapes of the parameters hang on, as fields of TrainConfig."""
+        return {name: getattr(self.config, name) for name in ("network", "channels", "width", "lstm_width")}
+
+    def maxima(self) -> dict[str, int]:
+        """The largest design that its parameters serve."""
+        from placement.env.graph import NODE_BUCKETS
+
+        graph = {"nodes": NODE_BUCKETS[-1]} if self.config.network == "graph" else {}
+        return {"grid": GRID_BUCKETS[-1], **graph}
 
     def codec(self) -> UnrollCodec:
         from workers.menger.codec import UnrollCodec
@@ -116,7 +162,7 @@ class Task:
     def unroll_bytes(self) -> int:
         """Size of one unroll before compression; the codec's `bytes`, without loading jax."""
         steps = self.config.unroll_length
-        observation = sum(array.nbytes for array in self.observation())
+        observation = sum(np.asarray(leaf).nbytes for leaf in self.observation())
         return (steps + 1) * (observation + 1) + 16 * steps + 8 * self.config.lstm_width + 4
 
     def queue_items(self) -> int:
@@ -126,14 +172,21 @@ class Task:
         return max(config.batch_size, min(config.queue_batches * config.batch_size, fit))
 
 
-def train_config(text: str, *, seed: int) -> TrainConfig:
-    """TrainConfig of a JSON object with some of its plain fields. Raises LearningSettingsError naming what is wrong."""
+def train_config(text: str, *, seed: int, policy: Path | None = None) -> TrainConfig:
+    """TrainConfig of a JSON object with some of its plain fields. Raises LearningSettingsError naming what is wrong.
+
+    policy: a file (policies.py) to start from, whose network is then the default; raises CheckpointError.
+    """
     try:
         given = json.loads(text)
     except ValueError as error:
         raise LearningSettingsError(f"settings of learning are no JSON: {error}") from error
     if not isinstance(given, dict):
         raise LearningSettingsError(f"settings of learning are {type(given).__name__}, must be an object")
+    if policy is not None and policy.exists():
+        from workers.agents.policies import load_info
+
+        given = {**load_info(policy).network, **given}
     allowed = {item.name for item in fields(TrainConfig)} - {"env", "seed"}
     if unknown := sorted(given.keys() - allowed):
         raise LearningSettingsError(f"unknown setting {unknown[0]!r}, allowed are {', '.join(sorted(allowed))}")

@@ -16,10 +16,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from netlists.model import Canvas
-from workers.agents import checkpoint
-from workers.agents.impala import Agent, LearnerState
-from workers.agents.types import Unroll
+from netlists.model import Design
+from workers.agents import checkpoint, policies
+from workers.agents.agent import Agent, LearnerState, Parts
+from workers.agents.types import Params, Unroll
 from workers.menger.codec import UnrollCodec, flatten_params, stack
 from workers.menger.config import Task, TrainConfig
 from workers.menger.model_cache import ModelServer
@@ -37,13 +37,14 @@ AHEAD = 2  # batches on the device before they are needed
 
 
 class Learner:
-    """Applies batches to a state. One thread."""
+    """Applies batches, or gradients that workers made of them, to a state. One thread."""
 
     def __init__(self, agent: Agent, state: LearnerState) -> None:
         self.agent = agent
         self.state = state
         self.skips_in_a_row = 0
-        self._update: Any = agent.update
+        self.priorities: np.ndarray | None = None  # (B,) of the last batch, where the agent learns from replay
+        self._update: Any = agent.compiled_update
 
     @property
     def version(self) -> int:
@@ -53,16 +54,29 @@ class Learner:
         """Compile the update before the first batch is there."""
         zeros = jax.tree.map(lambda spec: np.zeros(spec.shape, spec.dtype), codec.like)
         batch = stack([zeros] * self.agent.config.batch_size)
-        self._update = self.agent.update.lower(self.state, batch).compile()  # type: ignore[attr-defined]
+        self._update = self.agent.compiled_update.lower(self.state, batch, self.agent.context).compile()
 
-    def update(self, batch: Unroll) -> dict[str, float]:
+    def update(self, batch: Any) -> dict[str, float]:
         """One step. Returns its figures, among them `policy_lag`, the mean age of the batch in versions.
 
         Raises RoleError after SKIPS_IN_A_ROW steps whose loss or gradient was not finite; the state then is the last
         good one.
         """
-        lag = self.version - float(np.mean(np.asarray(batch.version)))
-        self.state, parts = self._update(self.state, batch)
+        acted_by = (batch if isinstance(batch, Unroll) else batch.unroll).version
+        lag = self.version - float(np.mean(np.asarray(acted_by)))
+        self.state, parts = self._update(self.state, batch, self.agent.context)
+        return self._figures(parts, lag)
+
+    def apply(self, gradient: Params, parts: Parts, version: int) -> dict[str, float]:
+        """As `update`, with a gradient that a worker made with the weights of `version`."""
+        lag = float(self.version - version)
+        self.state, parts = self.agent.apply(self.state, gradient, parts)
+        return self._figures(parts, lag)
+
+    def _figures(self, parts: Parts, lag: float) -> dict[str, float]:
+        parts = dict(parts)
+        if (priority := parts.pop("priority", None)) is not None:
+            self.priorities = np.asarray(priority)
         figures = {name: float(value) for name, value in parts.items()}
         self.skips_in_a_row = 0 if figures.pop("finite") else self.skips_in_a_row + 1
         if self.skips_in_a_row >= SKIPS_IN_A_ROW:
@@ -131,16 +145,20 @@ class Publisher:
             self._last_s = now_s
 
 
-def run_learner(life: Life, canvas: Canvas, config: TrainConfig, folder: Path) -> None:
-    """The role's body. `folder` holds the job's checkpoints; the newest is gone on from."""
-    task = Task.of(canvas, config)
-    agent = task.agent()
+def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -> None:
+    """The role's body. `folder` holds the job's checkpoints; the newest is gone on from, else, where there is one, the
+    policy that the job was given (policies.py)."""
+    task = Task.of(design.canvas, config)
+    agent = task.agent(design)
     codec = task.codec()
     state = agent.init(jax.random.key(config.seed), task.observation())
     restored = checkpoint.restore_newest(folder, state)
     if restored is not None:
         state, meta = restored
         log.info("going on from step %s of %s", meta["step"], folder)
+    elif (given := policies.of_job(folder.parent)).exists():
+        state = state._replace(params=policies.load_params(given, state.params))
+        log.info("starting from the policy %s", given)
     learner = Learner(agent, state)
     models = ModelServer()
     publisher = Publisher(models, config.publish_every_s)

@@ -7,17 +7,29 @@ import numpy as np
 import pytest
 
 from workers.agents import checkpoint
+from workers.agents.agent import Agent, AgentConfig, LearnerState
+from workers.agents.algorithms import make_agent
 from workers.agents.checkpoint import CheckpointError
-from workers.agents.impala import Agent, ImpalaConfig, LearnerState
 from workers.agents.networks import MlpNet
+from workers.agents.recurrent_q import QConfig, Replayed
 from workers.agents.types import RecurrentState, Unroll, VectorObservation
 
 T, B, A, H = 6, 4, 3, 8
 
 
+def make(name: str = "impala", width: int = 16, lstm_width: int = H, **settings) -> Agent:
+    config = QConfig if name == "r2d2" else AgentConfig
+    return make_agent(
+        name,
+        MlpNet(actions=A, width=width, lstm_width=lstm_width),
+        config(unroll_length=T, batch_size=B, **settings),
+        lstm_width,
+    )
+
+
 @pytest.fixture(scope="module")
 def agent() -> Agent:
-    return Agent(MlpNet(actions=A, width=16, lstm_width=H), ImpalaConfig(unroll_length=T, batch_size=B), H)
+    return make()
 
 
 def fresh(agent: Agent, seed: int = 0) -> LearnerState:
@@ -42,10 +54,21 @@ def batch(number: int) -> Unroll:
 
 def run(agent: Agent, state: LearnerState, numbers: range) -> LearnerState:
     for number in numbers:
-        state, _ = agent.update(state, batch(number))
+        drawn = batch(number)
+        replayed = Replayed(drawn, np.linspace(0.5, 1.0, B, dtype=np.float32))
+        state, _ = agent.update(state, replayed if isinstance(agent.config, QConfig) else drawn)
     return state
 
 
+@pytest.mark.parametrize(
+    "agent",
+    [
+        make("impala", popart_rate=0.1),
+        make("ppo", epochs=2, minibatches=2),  # draws the order of its minibatches
+        make("r2d2", burn_in=2, target_every=3),  # has a target network
+    ],
+    ids=lambda agent: type(agent.config).__name__ + str(agent.config.epochs),
+)
 def test_ten_steps_are_five_a_restart_and_five(agent, tmp_path):
     straight = run(agent, fresh(agent), range(10))
     checkpoint.save(tmp_path, 5, run(agent, fresh(agent), range(5)))
@@ -84,10 +107,10 @@ def test_none_without_checkpoints(agent, tmp_path):
 
 def test_a_file_of_another_network_is_refused_with_names(agent, tmp_path):
     path = checkpoint.save(tmp_path, 1, fresh(agent))
-    wider = Agent(MlpNet(actions=A, width=32, lstm_width=H), agent.config, H)
+    wider = make(width=32)
     with pytest.raises(CheckpointError, match=r"step-000000001.npz: .*hidden_0.* the network needs float32\(.*32"):
         checkpoint.restore(path, fresh(wider))
-    without = Agent(MlpNet(actions=A, width=16), agent.config, 0)
+    without = make(lstm_width=0)
     with pytest.raises(CheckpointError, match=r"lstm.* is unknown"):
         checkpoint.restore(path, fresh(without))
 

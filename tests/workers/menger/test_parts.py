@@ -87,7 +87,7 @@ def test_figures_of_an_actor_hold_no_cost_before_the_first_episode():
         ("[1]", "must be an object"),
         ('{"batchsize": 4}', "unknown setting 'batchsize', allowed are .*batch_size"),
         ('{"batch_size": 0}', "batch_size is 0"),
-        ('{"algorithm": "ppo"}', "algorithm is 'ppo', allowed are impala"),
+        ('{"algorithm": "a2c"}', "algorithm is 'a2c', allowed are impala, ppo"),
     ],
 )
 def test_settings_of_learning_are_checked(text, why):
@@ -138,28 +138,66 @@ def test_an_algorithm_that_is_not_there_is_refused_by_name(tmp_path):
     (tmp_path / "netlist.pb.txt").write_text("")
     result = CliRunner().invoke(train, [str(tmp_path), "--algorithm", "dqn"])
     assert result.exit_code == 2
-    assert "'dqn' is not 'impala'" in result.output
+    assert "'dqn' is not one of 'impala', 'ppo'" in result.output
 
 
 @pytest.mark.slow
-def test_train_leaves_policy_curve_and_logs(tmp_path):
+@pytest.mark.slow
+def test_train_leaves_a_policy_that_another_training_starts_from(tmp_path):
+    """The graph network by IMPALA, then the same network, taken from the policy's file, by PPO."""
     from netlists.samples import write_sample
+    from workers.agents.policies import load_info
     from workers.cli.train import train
 
     write_sample(tmp_path / "sample", "small")
     tiny = {"batch_size": 2, "unroll_length": 8, "environments": 2, "channels": 4, "width": 16, "lstm_width": 8}
-    out = tmp_path / "out"
-    words = ["--seconds", "240", "--learner-steps", "5", "--learning", json.dumps(tiny), "--out", str(out), "--json"]
-    result = CliRunner().invoke(train, [str(tmp_path / "sample"), *words], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    report = json.loads(result.output.strip().splitlines()[-1])
+    words = [str(tmp_path / "sample"), "--seconds", "240", "--learner-steps", "5", "--json"]
+
+    def run(out, *more):
+        result = CliRunner().invoke(train, [*words, "--out", str(out), *more], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.output.strip().splitlines()[-1])
+
+    out, second = tmp_path / "out", tmp_path / "second"
+    report = run(out, "--learning", json.dumps({**tiny, "network": "graph"}))
     assert report["policy_version"] > 5
-    assert (out / "policy.npz").stat().st_size > 1000
+    info = load_info(out / "policy.npz")
+    assert info.algorithm == "impala"
+    assert info.network == {"network": "graph", "channels": 4, "width": 16, "lstm_width": 8}
+    assert info.designs == [report["design"]]
+    assert info.updates >= 5
+    assert info.maxima == {"grid": 128, "nodes": 4096}
     assert json.loads((out / "curve.json").read_text())[-1]["policy_version"] > 5
     assert {path.name for path in (out / "logs").iterdir()} == {
         f"{r}-0.log" for r in ("actor", "cache", "learner", "replay")
     }
     assert not (out / ".run").exists()
+
+    shapes = {name: tiny[name] for name in ("batch_size", "unroll_length", "environments")}
+    more = ("--algorithm", "ppo", "--policy", str(out / "policy.npz"), "--learning", json.dumps(shapes))
+    assert run(second, *more)["algorithm"] == "ppo"
+    assert "starting from the policy" in (second / "logs" / "learner-0.log").read_text()
+    assert load_info(second / "policy.npz").network == info.network
+    assert load_info(second / "policy.npz").designs == info.designs
+
+
+def test_a_policy_that_is_none_is_refused_before_anything_starts(tmp_path):
+    from netlists.samples import write_sample
+    from workers.agents.checkpoint import CheckpointError
+    from workers.cli.place import place
+    from workers.cli.train import train
+
+    write_sample(tmp_path / "sample", "small")
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"PK")
+    words = [str(tmp_path / "sample"), "--policy", str(broken), "--out", str(tmp_path / "out")]
+    for command, more in ((train, []), (place, ["--method", "rl"])):
+        result = CliRunner().invoke(command, [*words, *more])
+        assert isinstance(result.exception, CheckpointError)
+        assert "broken.npz: not a readable" in str(result.exception)
+    result = CliRunner().invoke(place, [*words, "--method", "search"])
+    assert "methods that learn, auto and rl" in str(result.exception)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_bound_of_the_value_error_must_be_above_zero():
