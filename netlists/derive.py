@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netlists.circuit_training.reader import ParsedNetlist
 from netlists.model import BoolArray, FloatArray, Netlist, NodeKind, Side, oriented_size_um
+from netlists.parsed import ParsedNetlist
 
 UTILISATION = 0.6  # of the canvas by macros and cells, where nothing else tells its size; real designs have 0.5 to 0.7
 MAX_UTILISATION = 0.95  # a bounding box fuller than this is no canvas…

@@ -16,21 +16,20 @@ import numpy as np
 
 from netlists import derive
 from netlists.circuit_training.plc import PlcFile, looks_like_netlist, looks_like_plc, read_plc
-from netlists.circuit_training.reader import ParsedNetlist, read_netlist
-from netlists.errors import InputError, ParseError
+from netlists.errors import InputError, MismatchError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, oriented_size_um
+from netlists.parsed import ParsedNetlist
+from netlists.sources import FAMILIES, Source, source_of
 
 SUPPORTED = (
-    "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts, plain or .gz),"
-    " with or without a .plc"
+    "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts) and Bookshelf designs"
+    " (.aux .nodes .nets .pl .scl .wts), plain or .gz, with or without a .plc"
 )
-HARD_MACRO_RULE = "a hard macro is a node of type MACRO that has an orientation or whose name does not start with 'Grp'"
 # Names by which files of other tools are known, for a clear refusal.
 _OTHER_FORMATS = {
-    ".def": "DEF", ".lef": "LEF", ".v": "Verilog", ".sv": "Verilog", ".aux": "Bookshelf", ".nodes": "Bookshelf",
-    ".nets": "Bookshelf", ".pl": "Bookshelf", ".scl": "Bookshelf", ".wts": "Bookshelf", ".gds": "GDSII",
-    ".zip": "zip archive", ".tar": "tar archive", ".tgz": "tar archive", ".json": "JSON", ".pb": "binary protobuf",
+    ".def": "DEF", ".lef": "LEF", ".v": "Verilog", ".sv": "Verilog", ".gds": "GDSII", ".zip": "zip archive",
+    ".tar": "tar archive", ".tgz": "tar archive", ".json": "JSON", ".pb": "binary protobuf",
 }  # fmt: skip
 
 
@@ -50,16 +49,18 @@ def load_design(
     given = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
     warnings: list[str] = []
     parts, plc = _sort_files(given, None if plc is None else Path(plc), limits, warnings)
-    parsed = read_netlist(parts, limits)
+    source = source_of(parts, limits, warnings)
+    parsed = source.read()
     if require_hard_macros:
         _require_hard_macros(parsed)
     file = read_plc(plc, parsed.netlist, limits) if plc else None
-    return _design(name or _name(given, parts), parsed, file, plc, warnings)
+    return _design(name or _name(given, source), parsed, file, plc, warnings)
 
 
 def input_files(paths: Sequence[Path], plc: Path | None = None, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
-    """The files that `load_design` would read for these arguments: parts of the netlist, then the .plc if any."""
+    """The files that `load_design` would read for these arguments: those of the netlist, then the .plc if any."""
     parts, plc = _sort_files([Path(path) for path in paths], plc, limits, [])
+    parts = source_of(parts, limits, []).paths
     return parts if plc is None else [*parts, plc]
 
 
@@ -104,8 +105,6 @@ def _sort_files(
     if not parts:
         raise InputError(f"no netlist among {', '.join(path.name for path in files) or 'the files'}; {SUPPORTED}")
     parts.sort(key=lambda path: (natural_key(path.name), str(path)))
-    if len(parts) > 1:
-        warnings.append(f"netlist of {len(parts)} parts, read in this order: {', '.join(path.name for path in parts)}")
     return parts, plc
 
 
@@ -115,7 +114,10 @@ def _files_of_folder(folder: Path) -> list[Path]:
     netlists = [path for path in files if re.search(r"\.(pb\.txt|pbtxt)(\.gz)?$", path.name, re.I)]
     named = [path for path in netlists if path.name.lower().startswith("netlist")]
     if not netlists:
-        raise InputError(f"{folder}: holds no *.pb.txt or *.pb.txt.gz; {SUPPORTED}")
+        endings = tuple(suffix for family in FAMILIES for suffix in family.suffixes)
+        named = [path for path in files if path.name.lower().removesuffix(".gz").endswith(endings)]
+    if not named and not netlists:
+        raise InputError(f"{folder}: holds no *.pb.txt or *.pb.txt.gz, and no files of another format; {SUPPORTED}")
     return (named or netlists) + [path for path in files if re.search(r"\.plc(\.gz)?$", path.name, re.I)]
 
 
@@ -124,11 +126,8 @@ def natural_key(name: str) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"(\d+)", name)]
 
 
-def _name(given: Sequence[Path], parts: Sequence[Path]) -> str:
-    if given[0].is_dir():
-        return given[0].resolve().name
-    stem = re.sub(r"\.(pb\.txt|pbtxt|txt)(\.gz)?$", "", parts[0].name)
-    return parts[0].resolve().parent.name if stem == "netlist" else stem
+def _name(given: Sequence[Path], source: Source) -> str:
+    return given[0].resolve().name if given[0].is_dir() else source.stem
 
 
 def _require_hard_macros(parsed: ParsedNetlist) -> None:
@@ -145,13 +144,16 @@ def _require_hard_macros(parsed: ParsedNetlist) -> None:
     of = ", ".join(
         f"{counts[key]:,} {key.replace('_', ' ')}" for key in ("soft_macros", "ports", "cells", "pins", "nets")
     )
-    raise InputError(f"no hard macros to place. Rule: {HARD_MACRO_RULE}. Found {of}. Largest nodes: {shown}")
+    raise InputError(f"no hard macros to place. Rule: {parsed.hard_macro_rule}. Found {of}. Largest nodes: {shown}")
 
 
 def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | None, warnings: list[str]) -> Design:
     netlist = parsed.netlist
-    derived: dict[str, str] = {}
-    values = dict(file.values) if file else {}
+    derived: dict[str, str] = dict(parsed.derived)
+    values = {**parsed.canvas, **(file.values if file else {})}
+    warnings += parsed.warnings
+    if file and plc:
+        _check_canvas(parsed, file, plc)
     if "width_um" not in values:
         values["width_um"], values["height_um"], rule = derive.canvas_size(parsed)
         derived["canvas"] = f"{values['width_um']:g} x {values['height_um']:g} µm: {rule}"
@@ -169,21 +171,36 @@ def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | 
         x, y, has_start, rule = derive.start_positions(parsed, canvas.width_um, canvas.height_um)
         if rule:
             derived["start"] = rule
-        fixed = netlist.node_kind == NodeKind.PORT
+        if parsed.has_start is not None:
+            has_start = parsed.has_start
+        fixed = netlist.node_kind == NodeKind.PORT if parsed.fixed is None else parsed.fixed
         start = Placement(x_um=x, y_um=y, orientation=parsed.orientation, fixed=fixed)
-        derived["fixed"] = "ports fixed, macros free: no .plc was given"
+        derived.setdefault("fixed", "ports fixed, macros free: no .plc was given")
     warnings += _outside(netlist, start, canvas) if has_start else []
     return Design(
         name=name,
         netlist=netlist,
         canvas=canvas,
         start=start,
-        blockages_um=np.array(file.blockages_um if file else [], dtype=np.float64).reshape(-1, 4),
+        blockages_um=np.array(file.blockages_um if file else parsed.blockages_um, dtype=np.float64).reshape(-1, 4),
         derived=derived,
         warnings=tuple(warnings),
         plc_header=tuple(file.header) if file else (),
         has_start=has_start,
+        origin_um=parsed.origin_um,
+        rows=parsed.rows,
     )
+
+
+def _check_canvas(parsed: ParsedNetlist, file: PlcFile, plc: Path) -> None:
+    """A .plc must have the canvas that the netlist's own files give, if they give one."""
+    for key in ("width_um", "height_um"):
+        own, other = parsed.canvas.get(key), file.values.get(key)
+        if own is not None and other is not None and abs(own - other) > 1e-6 * own:
+            raise MismatchError(
+                f"{plc.name}: its canvas has a {key.removesuffix('_um')} of {other:g} µm, the netlist's files give"
+                f" {own:g} µm; this .plc belongs to another netlist"
+            )
 
 
 def _with_cells(parsed: ParsedNetlist, placement: Placement, canvas: Canvas, derived: dict[str, str]) -> Placement:

@@ -53,6 +53,15 @@ class Side(IntEnum):
     TOP = 3
 
 
+class PinDirection(IntEnum):
+    """Which way a pin drives, where the files say; it never changes a wirelength."""
+
+    UNKNOWN = 0
+    INPUT = 1
+    OUTPUT = 2
+    INOUT = 3
+
+
 # (8, 2, 2): (dx, dy) of a pin from its macro's centre in orientation N, times this, is (dx, dy) in orientation o.
 # Source: the eight-row table "Orientation" of the DEF reference (R0, MY, R180, MX, R270, MYR90, R90, MXR90).
 ORIENTATION_MATRIX = np.array(
@@ -85,9 +94,10 @@ def _frozen(array: NDArray, dtype: type, shape: tuple[int, ...], what: str) -> N
 class Netlist:
     """Nodes, pins and nets. N nodes in file order, P pins, E nets; net e owns net_pin[net_start[e]:net_start[e+1]].
 
-    The first pin of a net is its driver. A port is its own single pin at offset 0, and so is a cell of a Circuit
-    Training netlist; a cell of a LEF/DEF design has a pin a connection. Only drivers with at least one sink make a
-    net. `net_weight` is the driver's `weight`, else 1 (a port's net always 1).
+    The first pin of a net is its driver. Any node may have several pins with offsets; in Circuit Training netlists a
+    port or a cell is its own single pin at offset 0, and only drivers with at least one sink make a net. In other
+    formats a net may have a single pin: it costs nothing. `net_weight` is the driver's `weight`, else 1 (a port's net
+    always 1). `pin_name` of a port or cell may be its own name for several pins; those of macros are unique.
     """
 
     node_name: tuple[str, ...]
@@ -103,6 +113,8 @@ class Netlist:
     net_start: IntArray  # (E+1,) never falling, from 0
     net_pin: IntArray  # (K,) into pins, driver first
     net_weight: FloatArray  # (E,)
+    net_name: tuple[str, ...] = ()  # E, '' = the files give none; empty where the format has no names of nets
+    pin_direction: ByteArray = field(default_factory=lambda: np.zeros(0, np.int8))  # (P,) PinDirection; (0,) unknown
     drivers_without_sinks: int = 0  # pins, ports and cells that drive nothing and that nothing drives
     # What the files said beyond the arrays: node_index (pins too; -1 = __metadata__) -> (key, value field, value)…
     extra_attributes: Mapping[int, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
@@ -121,6 +133,7 @@ class Netlist:
             "net_start": (np.int32, (e + 1,)),
             "net_pin": (np.int32, (int(self.net_start[-1]),)),
             "net_weight": (np.float64, (e,)),
+            "pin_direction": (np.int8, (p if len(self.pin_direction) else 0,)),
         }
         for name, (dtype, shape) in shapes.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), dtype, shape, name))
@@ -128,6 +141,8 @@ class Netlist:
             raise ValueError(f"pin_node: values must lie in [0, {n})")
         if len(self.net_pin) and (self.net_pin.min() < 0 or self.net_pin.max() >= p):
             raise ValueError(f"net_pin: values must lie in [0, {p})")
+        if self.net_name and len(self.net_name) != e:
+            raise ValueError(f"net_name: {len(self.net_name)} names of {e} nets")
         if self.net_start[0] != 0 or np.any(np.diff(self.net_start) < 0):
             raise ValueError("net_start must start at 0 and never fall")
 
@@ -195,6 +210,25 @@ class Database:
         return x_um * self.units_per_um + self.origin_x, y_um * self.units_per_um + self.origin_y
 
 
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A run of sites for standard cells, in the canvas's coordinates (µm)."""
+
+    x_um: float  # lower left corner
+    y_um: float
+    height_um: float
+    site_width_um: float
+    step_um: float  # from site to site
+    sites: int
+    orientation: Orientation = Orientation.N
+    symmetry: str = ""  # of the site, in the words of the files
+    site: str = ""  # name of the site, '' where the format has none
+
+    @property
+    def right_um(self) -> float:
+        return self.x_um + (self.sites - 1) * self.step_um + self.site_width_um
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Placement:
     """Where every node of a netlist is. Same order as the netlist's nodes."""
@@ -236,6 +270,8 @@ class Design:
     plc_header: tuple[str, ...] = ()  # comment lines of the .plc read, kept for the one written
     has_start: bool = True  # False: the start's positions are made up, not a hint
     database: Database | None = None  # of designs from LEF/DEF
+    origin_um: tuple[float, float] = (0.0, 0.0)  # the canvas's lower left corner in the coordinates of the files
+    rows: tuple[Row, ...] = ()  # of standard cells, where the files give any
 
     def __post_init__(self) -> None:
         b = len(self.blockages_um)

@@ -6,28 +6,17 @@ that do not exist. Everything by arrays: a netlist of 100,000 nodes takes millis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
 from netlists.circuit_training.columns import PIN_KIND, Columns
 from netlists.errors import ParseError
-from netlists.model import BoolArray, ByteArray, FloatArray, IntArray, Netlist, NodeKind
+from netlists.model import BoolArray, FloatArray, IntArray, Netlist, NodeKind
+from netlists.parsed import ParsedNetlist
 
 MAX_UM = 1e9  # a kilometre: keeps areas and sums far from overflow
 _SHOWN = 10  # offenders listed in a message
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ParsedNetlist:
-    """What the files say. Positions are NaN where they say none."""
-
-    netlist: Netlist
-    x_um: FloatArray  # (N,)
-    y_um: FloatArray  # (N,)
-    orientation: ByteArray  # (N,)
-    comments: tuple[str, ...]  # at most 200 of those between nodes
 
 
 def assemble(columns: Columns) -> ParsedNetlist:

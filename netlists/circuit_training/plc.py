@@ -228,8 +228,9 @@ class _PlcReader:
         self.fixed[node] = parts[4] == "1"
 
     def _total_nodes(self) -> int:
-        ports_cells = np.isin(self.netlist.node_kind, (NodeKind.PORT, NodeKind.CELL))
-        return self.netlist.node_count + len(self.netlist.pin_name) - int(np.count_nonzero(ports_cells))
+        kind_of_pin = self.netlist.node_kind[self.netlist.pin_node]
+        macro_pins = np.isin(kind_of_pin, (NodeKind.HARD_MACRO, NodeKind.SOFT_MACRO))
+        return self.netlist.node_count + int(np.count_nonzero(macro_pins))
 
     def _mismatch(self, line: int, index: int, why: str, text: str) -> NoReturn:
         raise MismatchError(

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from netlists.circuit_training.assemble import ParsedNetlist, assemble
+from netlists.circuit_training.assemble import assemble
 from netlists.circuit_training.columns import Columns
 from netlists.circuit_training.exact import NodeText
 from netlists.circuit_training.textproto import scan_nodes
 from netlists.files import DEFAULT_LIMITS, Limits, text_blocks
+from netlists.parsed import ParsedNetlist
 
 __all__ = ["ParsedNetlist", "parse_nodes", "read_netlist"]
 

@@ -259,7 +259,7 @@ def test_empty_and_binary_files(tmp_path: Path, name: str, content: bytes) -> No
         ("top.def", "DEF"),
         ("top.lef.gz", "LEF"),
         ("a.v", "Verilog"),
-        ("ibm01.aux", "Bookshelf"),
+        ("a.gds", "GDSII"),
         ("a.zip", "zip archive"),
     ],
 )

@@ -1,0 +1,77 @@
+"""Files of one netlist in, its reader out: the table of input formats. `.plc` and side files are not among the files.
+
+A format that tells its files by content is a `Family` here; files that no family knows are parts of a Circuit Training
+netlist, whose reader says what is wrong with them. To add a format: a `Family` in FAMILIES. Called by `netlists.load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netlists.bookshelf import files as bookshelf
+from netlists.bookshelf.reader import read_bookshelf
+from netlists.circuit_training.reader import read_netlist
+from netlists.errors import InputError
+from netlists.files import Limits
+from netlists.parsed import ParsedNetlist
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One netlist, not yet read."""
+
+    paths: list[Path]  # every file that reading takes, in reading order
+    stem: str  # what the design is called where its folder has no better name
+    read: Callable[[], ParsedNetlist]  # raises InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One family of input formats."""
+
+    name: str
+    suffixes: tuple[str, ...]  # of names, lower case, without .gz: what is taken from a folder
+    kind_of: Callable[[Path, Limits], str | None]  # which of the family's kinds a file is, by content; None = none
+    open: Callable[[Mapping[Path, str], Limits], Source]  # files and their kinds; raises InputError
+
+
+def _open_bookshelf(kinds: Mapping[Path, str], limits: Limits) -> Source:
+    files = bookshelf.find_bookshelf(kinds, limits)
+    named = files.aux or files.nodes
+    return Source(paths=files.all(), stem=stem_of(named), read=lambda: read_bookshelf(files, limits))
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family(name="Bookshelf", suffixes=bookshelf.SUFFIXES, kind_of=bookshelf.kind_of, open=_open_bookshelf),
+)
+
+
+def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str]) -> Source:
+    """The reader of these files. Raises InputError for files of several formats."""
+    by_family: dict[str, dict[Path, str]] = {}
+    for path in parts:
+        for family in FAMILIES:
+            if kind := family.kind_of(path, limits):
+                by_family.setdefault(family.name, {})[path] = kind
+                break
+        else:
+            by_family.setdefault("Circuit Training", {})[path] = "netlist"
+    if len(by_family) > 1:
+        found = "; ".join(f"{name}: {', '.join(path.name for path in paths)}" for name, paths in by_family.items())
+        raise InputError(f"files of different formats, which make no one design: {found}")
+    for family in FAMILIES:
+        if family.name in by_family:
+            return family.open(by_family[family.name], limits)
+    if len(parts) > 1:
+        warnings.append(f"netlist of {len(parts)} parts, read in this order: {', '.join(path.name for path in parts)}")
+    return Source(paths=list(parts), stem=stem_of(parts[0]), read=lambda: read_netlist(parts, limits))
+
+
+def stem_of(path: Path) -> str:
+    """A design's name by one of its files: without ending; for `netlist.…` the folder's name."""
+    endings = [".pb.txt", ".pbtxt", ".txt", *(suffix for family in FAMILIES for suffix in family.suffixes)]
+    stem = path.name.removesuffix(".gz")
+    stem = next((stem.removesuffix(ending) for ending in endings if stem.lower().endswith(ending)), stem)
+    return path.resolve().parent.name if stem == "netlist" else stem
