@@ -24,6 +24,11 @@ class Kind(NamedTuple):
 
 LOOK_IT_UP = "Look the id up in the list; what was deleted does not come back."
 KINDS = {
+    "bad-constraints": Kind(
+        422,
+        "the design cannot have these constraints; key, value and what is allowed are named",
+        "Correct the key that `detail` names (docs/constraints.md) and send the job again.",
+    ),
     "bad-cursor": Kind(422, "`cursor` is not from this service", "Send the `next_cursor` of the last page, or none."),
     "bad-multipart": Kind(
         400, "the multipart body is broken or ends too soon", "Send the upload again; let a library form the body."

@@ -69,6 +69,19 @@ class Counts(Schema):
     fixed: int
 
 
+class ConstraintsRead(Schema):
+    """What rules a design has, counted. Lengths µm."""
+
+    fixed_macros: int
+    macros_with_halo: int
+    macros_in_regions: int
+    macros_with_orientations: int = Field(description="Macros whose orientations are listed")
+    macros_off_boundary: int = Field(description="Macros that keep a distance from the canvas' edge")
+    regions: int
+    blockages: int
+    macro_spacing_um: float
+
+
 class CanvasRead(Schema):
     width_um: float
     height_um: float
@@ -98,6 +111,7 @@ class DesignRead(Schema):
     canvas: CanvasRead | None = None
     derived: dict[str, str] = Field(default_factory=dict, description="Values no file gave, and the rule for each")
     warnings: list[str] = Field(default_factory=list)
+    constraints: ConstraintsRead | None = Field(None, description="Rules that came with the files")
     start_costs: Costs | None = Field(None, description="Costs of the start as uploaded")
     start_problems: list[str] = Field(default_factory=list, description="What makes the uploaded start illegal")
 
@@ -135,6 +149,11 @@ class JobCreate(Schema):
     seed: int = Field(0, ge=0, lt=2**31)
     workers: int = Field(2, ge=1, le=64, description="Processes that search or act")
     name: str | None = Field(None, max_length=200)
+    constraints: dict[str, Any] | None = Field(
+        None,
+        description="Rules of this job, on top of the design's: the object of a constraints file (docs/constraints.md)",
+        examples=[{"version": 1, "macro_spacing_um": 2, "macros": [{"pattern": "*", "halo_um": [1, 1, 1, 1]}]}],
+    )
 
 
 class JobRead(Schema):
@@ -158,6 +177,7 @@ class JobRead(Schema):
     start_costs: Costs | None = Field(None, description="Costs of the legalised start")
     best_costs: Costs | None = Field(None, description="Costs of the best legal placement so far")
     best_placement_id: str | None = None
+    constrained: bool = Field(False, description="Whether the job has constraints of its own")
 
 
 class JobPage(Schema):
@@ -206,7 +226,7 @@ class PlacementRead(Schema):
     problems: list[str] = Field(default_factory=list)
     provenance: dict[str, Any] = Field(description="start, policy_version, search stages with gains, seed, seconds")
     created_at: datetime
-    formats: list[Literal["plc", "pb", "svg", "png", "json"]]
+    formats: list[Literal["plc", "pb", "svg", "png", "json", "constraints"]]
 
 
 class PlacementPage(Schema):

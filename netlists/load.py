@@ -8,14 +8,24 @@ Called by the service's parsing task, the command line and the tests; knows noth
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from netlists import derive
 from netlists.circuit_training.plc import PlcFile, looks_like_netlist, looks_like_plc, read_plc
+from netlists.constraints_file import (
+    FILE_NAME,
+    FORMAT,
+    is_constraints,
+    looks_like_json,
+    object_source,
+    read_source,
+    with_constraints,
+)
 from netlists.errors import InputError, MismatchError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, oriented_size_um
@@ -25,11 +35,12 @@ from netlists.sources import FAMILIES, Source, source_of
 SUPPORTED = (
     "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts) and Bookshelf designs"
     " (.aux .nodes .nets .pl .scl .wts), plain or .gz, with or without a .plc"
+    " and constraints (*.constraints.json)"
 )
 # Names by which files of other tools are known, for a clear refusal.
 _OTHER_FORMATS = {
     ".def": "DEF", ".lef": "LEF", ".v": "Verilog", ".sv": "Verilog", ".gds": "GDSII", ".zip": "zip archive",
-    ".tar": "tar archive", ".tgz": "tar archive", ".json": "JSON", ".pb": "binary protobuf",
+    ".tar": "tar archive", ".tgz": "tar archive", ".pb": "binary protobuf",
 }  # fmt: skip
 
 
@@ -40,34 +51,53 @@ def load_design(
     limits: Limits = DEFAULT_LIMITS,
     require_hard_macros: bool = True,
     name: str | None = None,
+    constraints: Mapping[str, Any] | Path | None = None,
 ) -> Design:
     """Reads a design from a folder, a file, or files in any order (parts of the netlist go by their names).
 
-    `plc` names the placement file; without it, it is the one among `paths`. Raises InputError, also where the netlist
-    has no hard macros and `require_hard_macros` is set.
+    `plc` names the placement file; without it, it is the one among `paths`. Constraints are those of the side files
+    among `paths`, in the order of their names, then `constraints` (a file, or the object of a job). Raises InputError,
+    also where the netlist has no hard macros and `require_hard_macros` is set.
     """
     given = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
     warnings: list[str] = []
-    parts, plc = _sort_files(given, None if plc is None else Path(plc), limits, warnings)
+    parts, plc, rules = _sort_files(given, None if plc is None else Path(plc), limits, warnings)
     source = source_of(parts, limits, warnings)
     parsed = source.read()
     if require_hard_macros:
         _require_hard_macros(parsed)
     file = read_plc(plc, parsed.netlist, limits) if plc else None
-    return _design(name or _name(given, source), parsed, file, plc, warnings)
+    design = _design(name or _name(given, source), parsed, file, plc, warnings)
+    sources = [read_source(path, limits) for path in rules]
+    if constraints is not None:
+        sources.append(
+            read_source(constraints, limits) if isinstance(constraints, Path) else object_source(constraints)
+        )
+    return with_constraints(design, sources)
+
+
+def placement_of(design: Design, plc: Path, limits: Limits = DEFAULT_LIMITS) -> Placement:
+    """The placement that a .plc of this design holds; cells that it leaves out are where the design has them."""
+    placement = read_plc(plc, design.netlist, limits).placement
+    missing = (design.netlist.node_kind == NodeKind.CELL) & ~np.isfinite(placement.x_um)
+    start = design.start
+    return placement.moved(
+        x_um=np.where(missing, start.x_um, placement.x_um), y_um=np.where(missing, start.y_um, placement.y_um)
+    )
 
 
 def input_files(paths: Sequence[Path], plc: Path | None = None, limits: Limits = DEFAULT_LIMITS) -> list[Path]:
-    """The files that `load_design` would read for these arguments: those of the netlist, then the .plc if any."""
-    parts, plc = _sort_files([Path(path) for path in paths], plc, limits, [])
+    """The files that `load_design` would read for these arguments: those of the netlist, then the .plc if any, then
+    constraints."""
+    parts, plc, rules = _sort_files([Path(path) for path in paths], plc, limits, [])
     parts = source_of(parts, limits, []).paths
-    return parts if plc is None else [*parts, plc]
+    return [*parts, *([] if plc is None else [plc]), *rules]
 
 
 def _sort_files(
     given: Sequence[Path], plc: Path | None, limits: Limits, warnings: list[str]
-) -> tuple[list[Path], Path | None]:
-    """(netlist parts in natural order of their names, .plc or None)."""
+) -> tuple[list[Path], Path | None, list[Path]]:
+    """(netlist parts in natural order of their names, .plc or None, constraints in natural order)."""
     if plc is not None and plc.is_file() and looks_like_netlist(plc, limits):
         raise InputError(f"{plc.name}: is given as the .plc placement file, but its content is that of a netlist")
     files: list[Path] = []
@@ -82,6 +112,7 @@ def _sort_files(
         raise InputError(f"no files given; {SUPPORTED}")
     parts: list[Path] = []
     plcs: list[Path] = []
+    rules: list[Path] = []
     for path in files:
         if plc is not None and path == plc:
             continue
@@ -90,6 +121,13 @@ def _sort_files(
             raise InputError(f"{path.name}: {other} is not a format read here; {SUPPORTED}")
         if path.stat().st_size == 0:
             raise InputError(f"{path.name}: the file is empty; {SUPPORTED}")
+        if stem.endswith(".json") or looks_like_json(path, limits):
+            if not is_constraints(read_source(path, limits)):
+                raise InputError(
+                    f'{path.name}: this JSON does not say "format": "{FORMAT}", the only one read here; {SUPPORTED}'
+                )
+            rules.append(path)
+            continue
         is_plc = looks_like_plc(path, limits)
         if stem.endswith(".plc") and not is_plc:
             raise ParseError(path, 0, "is named .plc, but holds no row 'node_index x y orientation fixed'")
@@ -105,7 +143,8 @@ def _sort_files(
     if not parts:
         raise InputError(f"no netlist among {', '.join(path.name for path in files) or 'the files'}; {SUPPORTED}")
     parts.sort(key=lambda path: (natural_key(path.name), str(path)))
-    return parts, plc
+    rules.sort(key=lambda path: natural_key(path.name))
+    return parts, plc, rules
 
 
 def _files_of_folder(folder: Path) -> list[Path]:
@@ -118,7 +157,8 @@ def _files_of_folder(folder: Path) -> list[Path]:
         named = [path for path in files if path.name.lower().removesuffix(".gz").endswith(endings)]
     if not named and not netlists:
         raise InputError(f"{folder}: holds no *.pb.txt or *.pb.txt.gz, and no files of another format; {SUPPORTED}")
-    return (named or netlists) + [path for path in files if re.search(r"\.plc(\.gz)?$", path.name, re.I)]
+    others = [path for path in files if re.search(r"\.plc(\.gz)?$", path.name, re.I) or FILE_NAME.search(path.name)]
+    return (named or netlists) + others
 
 
 def natural_key(name: str) -> list[tuple[int, str]]:

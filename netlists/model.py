@@ -15,6 +15,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from netlists.constraints import Constraints
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 ByteArray = NDArray[np.int8]
@@ -272,12 +274,17 @@ class Design:
     database: Database | None = None  # of designs from LEF/DEF
     origin_um: tuple[float, float] = (0.0, 0.0)  # the canvas's lower left corner in the coordinates of the files
     rows: tuple[Row, ...] = ()  # of standard cells, where the files give any
+    constraints: Constraints | None = None  # None: no rules beyond those every design has
 
     def __post_init__(self) -> None:
         b = len(self.blockages_um)
         object.__setattr__(self, "blockages_um", _frozen(self.blockages_um, np.float64, (b, 4), "blockages_um"))
         if len(self.start.x_um) != self.netlist.node_count:
             raise ValueError(f"start has {len(self.start.x_um)} nodes, netlist {self.netlist.node_count}")
+        if self.constraints is not None and len(self.constraints.region) != self.netlist.node_count:
+            raise ValueError(
+                f"constraints are of {len(self.constraints.region)} nodes, netlist {self.netlist.node_count}"
+            )
 
 
 def oriented_size_um(
@@ -286,6 +293,15 @@ def oriented_size_um(
     """Width and height after orientation: (N,), (N,) float64 µm. E, FE, W and FW swap the two."""
     turned = orientation >= Orientation.E
     return np.where(turned, height_um, width_um), np.where(turned, width_um, height_um)
+
+
+def oriented_halo_um(halo_um: FloatArray, orientation: ByteArray) -> FloatArray:
+    """Halos (…, 4) left bottom right top of macros in orientation N as they are in `orientation` (…,)."""
+    matrix = ORIENTATION_MATRIX[orientation].astype(np.float64)
+    low = np.einsum("...ij,...j->...i", matrix, -halo_um[..., :2])
+    high = np.einsum("...ij,...j->...i", matrix, halo_um[..., 2:])
+    # + 0.0 makes a -0.0 of the turn a plain 0
+    return np.concatenate([-np.minimum(low, high), np.maximum(low, high)], axis=-1) + 0.0
 
 
 def pin_positions_um(netlist: Netlist, placement: Placement) -> FloatArray:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from netlists.constraints import Constraints
 from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, Side
 
 
@@ -40,6 +41,21 @@ def tiny_design() -> Design:
     return Design(name="tiny", netlist=netlist, canvas=canvas, start=start)
 
 
+def under_rules(design: Design) -> Design:
+    """The same with every kind of constraint; its search and episodes meet no other types than without."""
+    n, half = design.netlist.node_count, design.canvas.width_um / 2
+    rules = Constraints(
+        halo_um=np.full((n, 4), 0.5),
+        orientations=np.full(n, 0xFF, dtype=np.uint8),
+        boundary_spacing_um=np.full(n, 0.5),
+        region=np.zeros(n, dtype=np.int32),
+        region_names=("left",),
+        regions_um=(np.array([[0.0, 0.0, half, design.canvas.height_um]]),),
+        macro_spacing_um=0.5,
+    )
+    return replace(design, constraints=rules, blockages_um=np.array([[0.0, 0.0, 1.0, 1.0]]))
+
+
 def warm_up() -> None:
     """Compile and cache; about a minute the first time, some seconds afterwards (jax is imported)."""
     from placement.analytic.engine import Engine
@@ -59,5 +75,6 @@ def warm_up() -> None:
     anneal(design, legal, trials=100)
     random_episode(MacroEnv(design), seed=0)
     VectorEnv(design).reset()
+    pack(under_rules(design))
     engine = Engine(design, legal.orientation)
     engine.shape(engine.positions(legal))

@@ -74,10 +74,18 @@ def facts_of(design: Design) -> dict[str, Any]:
         "counts": {**design.netlist.counts(), "fixed": int(design.start.fixed.sum())},
         "canvas": canvas_read(design).model_dump(),
         "derived": dict(design.derived),
+        "constraints": _constraints_of(design),
         "warnings": _shown(design.warnings),
         "start_costs": costs,
         "start_problems": _shown(problems),
     }
+
+
+def _constraints_of(design: Design) -> dict[str, Any]:
+    from netlists.constraints_file import constraint_counts
+
+    spacing_um = 0.0 if design.constraints is None else design.constraints.macro_spacing_um
+    return {**constraint_counts(design), "macro_spacing_um": spacing_um}
 
 
 def _shown(lines: Sequence[str]) -> list[str]:

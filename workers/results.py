@@ -18,12 +18,14 @@ from typing import Any
 
 from netlists.circuit_training.plc import read_plc
 from netlists.circuit_training.writer import write_netlist, write_plc
+from netlists.constraints_file import write_constraints
 from netlists.model import Design, Placement
 from netlists.pictures import write_json, write_png, write_svg
 from placement.cost import CostReport, evaluate
 from placement.legal import check
 
 QUICK_FORMATS = ("plc", "json", "svg", "png")  # written at once; the netlist follows when the job ends
+CONSTRAINTS_FILE = "constraints.json"  # where there are any
 NETLIST_FILE = "placement.pb.txt.gz"
 CHECK_TIMEOUT_S = 300
 
@@ -41,6 +43,15 @@ class WrittenPlacement:
     costs: CostReport
     problems: list[str]
 
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return formats_of(self.folder)
+
+
+def formats_of(folder: Path) -> tuple[str, ...]:
+    """The formats that a leaderboard folder has at once: all but the netlist."""
+    return (*QUICK_FORMATS, *(["constraints"] if (folder / CONSTRAINTS_FILE).exists() else []))
+
 
 def write_result(design: Design, placement: Placement, parent: Path) -> WrittenPlacement:
     """Write `placement` into a new folder below `parent` and judge the file. Raises IllegalResultError, OSError."""
@@ -57,6 +68,7 @@ def write_result(design: Design, placement: Placement, parent: Path) -> WrittenP
         write_json(folder / "placement.json", design, read_back, costs.as_dict())
         write_svg(folder / "placement.svg", design, read_back)
         write_png(folder / "placement.png", design, read_back)
+        write_constraints(folder / CONSTRAINTS_FILE, design)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -68,7 +80,9 @@ def add_netlist(design: Design, placement: Placement, folder: Path) -> None:
     write_netlist(folder / NETLIST_FILE, design, placement)
 
 
-def check_independently(files: Sequence[Path], plc: Path, start: Path | None) -> Mapping[str, Any]:
+def check_independently(
+    files: Sequence[Path], plc: Path, start: Path | None, constraints: Path | None = None
+) -> Mapping[str, Any]:
     """Judge a written file in a process of its own that is given nothing but files: `placewright check`.
 
     Returns its report. Raises IllegalResultError with its words if the file is illegal or cannot be judged.
@@ -76,6 +90,8 @@ def check_independently(files: Sequence[Path], plc: Path, start: Path | None) ->
     words = [sys.executable, "-m", "workers.cli.main", "check", *map(str, files), "--plc", str(plc), "--json"]
     if start is not None:
         words += ["--start", str(start)]
+    if constraints is not None:
+        words += ["--constraints", str(constraints)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=CHECK_TIMEOUT_S, check=False)
     if done.returncode == 0:
         report: Mapping[str, Any] = json.loads(done.stdout)

@@ -12,6 +12,7 @@ Exit codes: 0 the job's end is recorded (or someone else has it), 75 interrupted
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import signal
@@ -38,11 +39,11 @@ from placement.legal import check_feasible, legalise
 from workers.metrics import role_metrics
 from workers.processes import PARENT_VARIABLE, die_with_parent, this_host
 from workers.results import (
-    QUICK_FORMATS,
     IllegalResultError,
     WrittenPlacement,
     add_netlist,
     check_independently,
+    formats_of,
     write_result,
 )
 from workers.role_set import Roles, make_role_set, waiting_queues
@@ -174,7 +175,7 @@ class Run:
         self.progress = job.progress
         self.begin_s = time.monotonic() - job.progress * job.seconds
         self._enter("reading")
-        design = self.design = load_design(list(job.design_files), name=job.design_name)
+        design = self.design = load_design(list(job.design_files), name=job.design_name, constraints=job.constraints)
         check_feasible(design)
         self._check_stop()
         self._enter("legalising")
@@ -336,7 +337,7 @@ class Run:
         costs = written.costs.as_dict()
         entry = self._patiently(
             lambda: self.store.add_placement(
-                self.job_id, folder, costs, True, written.problems, provenance, QUICK_FORMATS, replaces=replaces
+                self.job_id, folder, costs, True, written.problems, provenance, written.formats, replaces=replaces
             )
         )
         self.entries[lineage] = (entry, written.costs.proxy_cost)
@@ -370,7 +371,12 @@ class Run:
         start_plc = self.job.folder / "start.plc"
         write_plc(start_plc, design, design.start, None)
         best = records[0]
-        report = check_independently(self.job.design_files, best.folder / "placement.plc", start_plc)
+        constraints = None
+        if self.job.constraints is not None:
+            constraints = self.job.folder / "constraints.json"
+            constraints.write_text(json.dumps(self.job.constraints), encoding="utf-8")
+        plc = best.folder / "placement.plc"
+        report = check_independently(self.job.design_files, plc, start_plc, constraints)
         if report["proxy_cost"] != best.costs["proxy_cost"]:
             raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
         self._write_netlists()
@@ -382,7 +388,7 @@ class Run:
         for record in self.store.placements(self.job_id)[: 1 if only_best else None]:
             placement = read_plc(record.folder / "placement.plc", self.design.netlist).placement
             add_netlist(self.design, placement, record.folder)
-            self._patiently(partial(self.store.set_formats, record.id, (*QUICK_FORMATS, "pb")))
+            self._patiently(partial(self.store.set_formats, record.id, (*formats_of(record.folder), "pb")))
 
 
 def main() -> int:

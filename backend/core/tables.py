@@ -84,6 +84,7 @@ class JobRow(Base):
     seconds: Mapped[float]
     seed: Mapped[int]
     workers: Mapped[int]
+    constraints: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of its own, as asked for
     state: Mapped[str] = mapped_column(sa.String(16), index=True)
     stage: Mapped[str | None]
     cause: Mapped[str | None]

@@ -48,7 +48,7 @@ SUFFIXES = (
         ".scl",
         ".wts",
     ),
-    *(".txt", ".gds", ".zip", ".tar", ".tgz", ".json"),
+    *(".txt", ".gds", ".zip", ".tar", ".tgz", ".constraints.json", ".json"),
 )
 
 

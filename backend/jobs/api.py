@@ -30,6 +30,7 @@ FORMATS = {
     "svg": ("placement.svg", "image/svg+xml", ".svg"),
     "png": ("placement.png", "image/png", ".png"),
     "json": ("placement.json", "application/json", ".json"),
+    "constraints": ("constraints.json", "application/json", ".constraints.json"),
 }
 # What a browser may do with a file of ours that it shows by itself: nothing but draw it.
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -139,7 +140,7 @@ def get_placement(placement_id: str, services: ServicesDep) -> PlacementRead:
     },
 )
 def get_placement_file(placement_id: str, format: str, services: ServicesDep) -> FileResponse:
-    """A placement in one of its formats: plc, pb, svg, png, json."""
+    """A placement in one of its formats: plc, pb, svg, png, json; constraints, where the design or the job has any."""
     record, design_name, job_state = service.placement(services.database, services.store, placement_id)
     available = ", ".join(record.formats)
     if format not in record.formats:

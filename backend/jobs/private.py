@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -35,7 +36,15 @@ class PrivateJob:
 
 
 def create_private_job(
-    folder: Path, files: Sequence[Path], *, name: str, method: str, seconds: float, seed: int, workers: int
+    folder: Path,
+    files: Sequence[Path],
+    *,
+    name: str,
+    method: str,
+    seconds: float,
+    seed: int,
+    workers: int,
+    constraints: Mapping[str, Any] | None = None,
 ) -> PrivateJob:
     """Make `folder` a data folder holding one design (these files) and one job that waits to be run."""
     settings = load_settings({"data": folder, "database_url": "", "broker_url": "", "roles": "local"})
@@ -73,6 +82,7 @@ def create_private_job(
                 seconds=seconds,
                 seed=seed,
                 workers=workers,
+                constraints=None if constraints is None else dict(constraints),
                 state=JobState.QUEUED,
                 progress=0.0,
                 created_at=now,

@@ -28,6 +28,7 @@ class JobRecord:
     seconds: float
     seed: int
     workers: int
+    constraints: dict[str, Any] | None  # of the job's own, on top of the design's
     state: JobState
     stage: str | None  # what the run does now, in words
     cause: str | None  # why it failed or was cancelled

@@ -14,6 +14,7 @@ from backend.core.errors import ConflictError, NotFoundError
 from backend.core.ids import new_id
 from backend.core.paging import page
 from backend.core.tables import DesignRow, JobRow, MetricRow, PlacementRow
+from backend.designs.constraints import require_constraints
 from backend.designs.service import find as find_design
 from backend.jobs.records import PlacementRecord
 from backend.jobs.store import JobStore, ranking
@@ -26,7 +27,14 @@ MAX_METRIC_POINTS = 20_000
 def create(
     database: Database, store: JobStore, broker: Broker, spec: JobCreate, key: str | None
 ) -> tuple[JobRead, bool]:
-    """Store a job and enqueue it. With a key used before: that job, and False. Raises NotFoundError, ConflictError."""
+    """Store a job and enqueue it. With a key used before: that job, and False.
+
+    Raises NotFoundError, ConflictError and, for constraints that the design cannot have, UnprocessableError.
+    """
+    if spec.constraints is not None:
+        design = database.read(lambda session: find_design(session, spec.design_id))
+        if design.state == DesignState.READY:
+            require_constraints(store.data, design, spec.constraints)
 
     def work(session: Session) -> tuple[JobRead, bool]:
         if key is not None:
@@ -196,6 +204,7 @@ def to_read(job: JobRow, design_name: str) -> JobRead:
         start_costs=job.start_costs,  # type: ignore[arg-type]
         best_costs=job.best_costs,  # type: ignore[arg-type]
         best_placement_id=job.best_placement_id,
+        constrained=job.constraints is not None,
     )
 
 

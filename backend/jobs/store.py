@@ -87,6 +87,7 @@ class JobStore:
                 seconds=job.seconds,
                 seed=job.seed,
                 workers=job.workers,
+                constraints=job.constraints,
                 state=JobState(job.state),
                 stage=job.stage,
                 cause=job.cause,

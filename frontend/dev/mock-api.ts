@@ -143,6 +143,7 @@ function startJob(id: string, spec: JobCreate): Job {
       start_costs: costs(1),
       best_costs: null,
       best_placement_id: null,
+      constrained: spec.constraints != null,
     },
     points: [],
     placements: [],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from netlists.constraints_file import constraints_json
 from netlists.files import atomic_text
 from netlists.model import Design, NodeKind, Orientation, Placement, Side
 
@@ -14,7 +15,7 @@ FORMAT, VERSION = "placewright-placement", 1
 
 
 def write_json(path: Path, design: Design, placement: Placement, costs: Mapping[str, float] | None = None) -> None:
-    """Writes design name, canvas, costs (null without) and one object a node, in node order. Numbers are exact."""
+    """Writes design name, canvas, costs, constraints (null without), one object a node in node order. All exact."""
     netlist = design.netlist
     head = {
         "format": FORMAT,
@@ -23,6 +24,7 @@ def write_json(path: Path, design: Design, placement: Placement, costs: Mapping[
         "canvas": asdict(design.canvas),
         "costs": None if costs is None else {key: float(value) for key, value in costs.items()},
         "blockages_um": design.blockages_um.tolist(),
+        "constraints": constraints_json(design),
     }
     with atomic_text(Path(path)) as file:
         file.write(json.dumps(head, ensure_ascii=False, allow_nan=False)[:-1] + ', "nodes": [')

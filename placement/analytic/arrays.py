@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from netlists.model import ORIENTATION_MATRIX, ByteArray, Design, NodeKind, oriented_size_um
 from placement.cost.problem import Problem, problem_of
+from placement.legal.boxes import macro_boxes, rules_of
+from placement.legal.space import space_of
 
 PAIRS_PER_BOX = 16  # neighbours of a macro that the overlap term can look at
 # Smallest buckets: all tiny designs share one compiled program.
@@ -34,7 +36,7 @@ class Arrays(NamedTuple):
 
     free: FloatField  # (N,) 1 = may move
     half: FloatField  # (2, N) half width and half height of hard and soft macros, else 0
-    low: FloatField  # (2, N) bounds of the centre
+    low: FloatField  # (2, N) bounds of the centre: in the canvas, and in the box around where constraints allow it
     high: FloatField  # (2, N)
     term_node: IntField  # (T,)
     term_offset: FloatField  # (2, T) after orientation
@@ -42,6 +44,8 @@ class Arrays(NamedTuple):
     conn_net: IntField  # (K,) never falling
     net_cost: FloatField  # (2, E) wirelength cost per cell of width, per cell of height
     box_node: IntField  # (B,) hard macros and blockages (a blockage is a node that never moves)
+    box_half: FloatField  # (2, B) half width and half height of boxes padded by halo or spacing
+    box_offset: FloatField  # (2, B) from a node's centre to its padded box's
     box_hard: FloatField  # (B,) 1 = hard macro: takes routing supply
     hor_share: FloatField  # (R,) of supply that one route takes in a cell
     ver_share: FloatField  # (C,)
@@ -105,6 +109,7 @@ def make_arrays(design: Design, orientation: ByteArray) -> Arrays:
     half = np.where(area, np.stack([width, height]), 0.0) / 2 / cell[:, None]
     size = np.array([canvas.columns, canvas.rows], dtype=np.float64)
     low = np.minimum(half, size[:, None] / 2)
+    high = size[:, None] - low
     nodes = bucket(n + len(blockages) + 1, _LEAST_NODES)
     free = (~design.start.fixed & area).astype(np.float32)
 
@@ -120,6 +125,17 @@ def make_arrays(design: Design, orientation: ByteArray) -> Arrays:
     hard = np.flatnonzero(p.is_hard).astype(np.int32)
     box_node = np.concatenate([hard, n + np.arange(len(blockages), dtype=np.int32)])
     b_pad = bucket(len(box_node) + 1, _LEAST_BOXES)
+    padded_half, box_offset = half[:, hard].copy(), np.zeros((2, len(hard)))
+    if rules_of(design) is not None:
+        # What keeps a macro off others, in the canvas and in its region, is the same for the legaliser.
+        boxes, space = macro_boxes(design, design.start.moved(orientation=orientation)), space_of(design, orientation)
+        padded = boxes.padded_corners_um()
+        padded_half = (padded[:, 2:] - padded[:, :2]).T / 2 / cell[:, None]
+        box_offset = (boxes.margin_um[:, 2:] - boxes.margin_um[:, :2]).T / 2 / cell[:, None]
+        bounds = space.bounds_um().T / np.tile(cell, 2)[:, None]
+        middle = (bounds[:2] + bounds[2:]) / 2
+        low[:, space.node] = np.minimum(bounds[:2], middle)
+        high[:, space.node] = np.maximum(bounds[2:], middle)
     half_blockage = (blockages[:, 2:] - blockages[:, :2]).T / 2 / cell[:, None]
     rows, columns = bucket(p.rows, _LEAST_LINES), bucket(p.columns, _LEAST_LINES)
     valid = np.zeros((rows, columns), dtype=np.float32)
@@ -134,13 +150,15 @@ def make_arrays(design: Design, orientation: ByteArray) -> Arrays:
         free=_pad(free, nodes),
         half=_pad(np.concatenate([half, half_blockage], axis=1), nodes).astype(np.float32),
         low=_pad(low, nodes).astype(np.float32),
-        high=_pad(size[:, None] - low, nodes).astype(np.float32),
+        high=_pad(high, nodes).astype(np.float32),
         term_node=_pad(term_node, t_pad, nodes - 1),
         term_offset=_pad(offset, t_pad).astype(np.float32),
         conn_term=_pad(p.net_term, k_pad, t_pad - 1),
         conn_net=_pad(conn_net, k_pad, e_pad - 1),
         net_cost=_pad(p.net_weight * p.wirelength_scale * cell[:, None], e_pad).astype(np.float32),
         box_node=_pad(box_node, b_pad, nodes - 1),
+        box_half=_pad(np.concatenate([padded_half, half_blockage], axis=1), b_pad).astype(np.float32),
+        box_offset=_pad(np.concatenate([box_offset, np.zeros_like(half_blockage)], axis=1), b_pad).astype(np.float32),
         box_hard=_pad(np.concatenate([np.ones(len(hard)), np.zeros(len(blockages))]), b_pad).astype(np.float32),
         hor_share=_pad(p.hor_share, rows).astype(np.float32),
         ver_share=_pad(p.ver_share, columns).astype(np.float32),

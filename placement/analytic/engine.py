@@ -72,7 +72,7 @@ class Engine:
         half = self.host.half[:, :n].astype(np.float64)
         size = self.host.size[:, None].astype(np.float64)
         low = np.minimum(half * (1 + 1e-6), size / 2)
-        at = np.clip(z[:, :n].astype(np.float64), low, size - low) * self._cell
+        at = np.clip(z[:, :n].astype(np.float64), low, size - low) * self._cell  # nearer than that: the legaliser
         moves = free[:n] > 0
         return like.moved(x_um=np.where(moves, at[0], like.x_um), y_um=np.where(moves, at[1], like.y_um))
 
@@ -91,7 +91,10 @@ class Engine:
         )
         pairs = np.full((2, self._pairs), len(a.box_node) - 1, dtype=np.int32)
         box = self._boxes
-        near_pairs(z[0, box], z[1, box], a.half[0, box], a.half[1, box], np.float32(_REACH), pairs)
+        count = len(box)
+        x, y = z[:, box] + a.box_offset[:, :count]
+        half_w, half_h = a.box_half[:, :count]
+        near_pairs(x, y, half_w, half_h, np.float32(_REACH), pairs)
         return Shape(hor, hor_weight, ver, ver_weight, pairs)
 
     def shapes(self, z: Float) -> Shape:

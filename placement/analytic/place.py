@@ -19,6 +19,7 @@ from placement.analytic.engine import Engine
 from placement.analytic.schedule import PLACE, SETTLE, SPREAD, Stage
 from placement.cost import CostReport, evaluate
 from placement.legal import check, legalise
+from placement.legal.space import turned_to_fit
 
 _NOISE = 0.25  # cells: how far from a given start seeds begin, so that each goes its own way
 
@@ -51,10 +52,10 @@ def global_place(
     from_start: begin at `start` (the design's by default) rather than at the middle of the canvas. steps: of the main
     stage, the others in proportion; default: the schedule's own. seconds (of `clock`) limit all stages together; a
     time limit that does not bind changes nothing, and equal arguments then give equal results on one machine.
-    Orientations are the start's.
+    Orientations are the start's, where constraints allow them.
     """
     begin_s = clock()
-    base = design.start if start is None else start
+    base = turned_to_fit(design, design.start if start is None else start)
     engine = Engine(design, base.orientation)
     scale = 1.0 if steps is None else steps / PLACE.steps
 

@@ -155,9 +155,9 @@ def congestion(a: Arrays, hor: Array, ver: Array, heat: Array) -> Array:
 
 
 def overlap(a: Arrays, z: Array, pairs: Array, margin: Array) -> Array:
-    """Area that the pairs of boxes share, as a share of the grid, boxes `margin` cells wider."""
-    centre, half = z[:, a.box_node], a.half[:, a.box_node]
+    """Area that the pairs of padded boxes share, as a share of the grid, boxes `margin` cells wider."""
+    centre, half = z[:, a.box_node] + a.box_offset, a.box_half
     apart = jnp.abs(centre[:, pairs[0]] - centre[:, pairs[1]])
     shared = jnp.clip(half[:, pairs[0]] + half[:, pairs[1]] + margin - apart, 0)
-    both = (a.half[0, a.box_node] > 0).astype(z.dtype)
+    both = (a.box_half[0] > 0).astype(z.dtype)
     return jnp.sum(shared[0] * shared[1] * both[pairs[0]] * both[pairs[1]]) * a.overlap_scale

@@ -62,15 +62,16 @@ class Finisher:
         """Raises InfeasibleError if the design cannot be packed: then no episode could be promised a legal end."""
         self._design, self._plan, self._config = design, plan, config
         self._weights = Weights(config.wirelength_weight, config.density_weight, config.congestion_weight)
-        self._base = inside(design, design.start)  # where everything but the movable hard macros starts from
+        oriented = design.start.moved(orientation=plan.orientation)
+        self._base = inside(design, oriented)  # where everything but the movable hard macros starts from
         reference = legalise(design, design.start) if design.has_start else pack(design)
         self.soft = SoftPlacer(design, reference)
 
     def finish(self, centre: FloatArray, placed: int) -> Outcome:
-        """centre (M, 2) µm in placing order, of which the first `placed` are chosen."""
+        """centre (M, 2) µm of the macros' boxes in placing order, of which the first `placed` are chosen."""
         node = self._plan.node
         x, y = self._base.x_um.copy(), self._base.y_um.copy()
-        x[node], y[node] = centre[:, 0], centre[:, 1]
+        x[node], y[node] = (centre - self._plan.offset).T
         left = len(node) - placed
         hard = self._base.moved(x_um=x, y_um=y)
         if left:

@@ -18,7 +18,7 @@ from netlists.model import BoolArray, FloatArray
 from placement.env.plan import Plan
 from placement.env.types import Feature, Map
 from placement.kernels import allocating
-from placement.legal.free_space import FIT_UM, occupy
+from placement.legal.free_space import FIT_UM, occupy, shared_range
 
 RUNNING, COMPLETE, DEAD_END, REFUSED = 0, 1, 2, 3  # status of an episode after a step
 
@@ -57,20 +57,20 @@ def new_states(plan: Plan, count: int) -> States:
 
 
 @allocating
-def _span(low: float, room: float, size: float, count: int) -> tuple[int, int]:
-    """First and last cell that hold a centre from [low, low + room]."""
+def _cells(low: float, high: float, size: float, count: int) -> tuple[int, int]:
+    """First and last cell that hold a centre from [low, high]."""
     first = min(max(int(low / size), 0), count - 1)
-    return first, min(max(int((low + max(room, 0.0)) / size), first), count - 1)
+    return first, min(max(int(high / size), first), count - 1)
 
 
 @allocating
-def _in_cell(low: float, room: float, cell: int, first: int, last: int, middle: float, snap: bool) -> float:
-    """A centre from [low, low + room] in a cell: nearest to its middle; with `snap`, an end if the cell holds one."""
+def _in_cell(low: float, high: float, cell: int, first: int, last: int, middle: float, snap: bool) -> float:
+    """A centre from [low, high] in a cell: nearest to its middle; with `snap`, an end if the cell holds one."""
     if snap and cell == first:
         return low
     if snap and cell == last:
-        return low + max(room, 0.0)
-    return min(max(middle, low), low + max(room, 0.0))
+        return high
+    return min(max(middle, low), high)
 
 
 @allocating
@@ -85,6 +85,15 @@ def begin(plan: Plan, s: States, k: int) -> None:
 
 
 @allocating
+def _mark(plan: Plan, mask: BoolArray, low_x: float, high_x: float, low_y: float, high_y: float) -> None:
+    """Set the cells that hold a centre of this rectangle."""
+    c0, c1 = _cells(low_x, high_x, plan.cell_width, plan.columns)
+    r0, r1 = _cells(low_y, high_y, plan.cell_height, plan.rows)
+    for row in range(r0, r1 + 1):
+        mask[row * plan.side + c0 : row * plan.side + c1 + 1] = True
+
+
+@allocating
 def legal_cells(plan: Plan, s: States, k: int) -> int:
     """Write the mask of episode k's current macro; returns the number of allowed cells."""
     m = s.step[k]
@@ -93,19 +102,40 @@ def legal_cells(plan: Plan, s: States, k: int) -> int:
     if m >= len(plan.node):
         return 0
     w, h = plan.width[m], plan.height[m]
+    first_room, end_room = plan.room_start[m], plan.room_start[m + 1]
     for i in range(s.free_count[k]):
         r = s.free[k, i]
         room_x, room_y = r[2] - r[0] - w, r[3] - r[1] - h
         if room_x < -FIT_UM or room_y < -FIT_UM:
             continue
-        c0, c1 = _span(r[0] + w / 2, room_x, plan.cell_width, plan.columns)
-        r0, r1 = _span(r[1] + h / 2, room_y, plan.cell_height, plan.rows)
-        for row in range(r0, r1 + 1):
-            mask[row * plan.side + c0 : row * plan.side + c1 + 1] = True
+        low_x, low_y = r[0] + w / 2, r[1] + h / 2
+        high_x, high_y = low_x + max(room_x, 0.0), low_y + max(room_y, 0.0)
+        if first_room == end_room:
+            _mark(plan, mask, low_x, high_x, low_y, high_y)
+        for q in range(first_room, end_room):
+            x0, x1 = shared_range(low_x, high_x, plan.rooms[q, 0], plan.rooms[q, 2])
+            y0, y1 = shared_range(low_y, high_y, plan.rooms[q, 1], plan.rooms[q, 3])
+            if x0 <= x1 and y0 <= y1:
+                _mark(plan, mask, x0, x1, y0, y1)
     count = 0
     for allowed in mask:
         count += allowed
     return count
+
+
+@allocating
+def _centre_of(
+    plan: Plan, col: int, row: int, low_x: float, high_x: float, low_y: float, high_y: float
+) -> tuple[float, float, float]:
+    """The centre in a rectangle and a cell nearest to the cell's middle, and its squared distance; inf: none."""
+    x, y = (col + 0.5) * plan.cell_width, (row + 0.5) * plan.cell_height
+    c0, c1 = _cells(low_x, high_x, plan.cell_width, plan.columns)
+    r0, r1 = _cells(low_y, high_y, plan.cell_height, plan.rows)
+    if col < c0 or col > c1 or row < r0 or row > r1:
+        return x, y, np.inf
+    cx = _in_cell(low_x, high_x, col, c0, c1, x, plan.snap)
+    cy = _in_cell(low_y, high_y, row, r0, r1, y, plan.snap)
+    return cx, cy, (cx - x) ** 2 + (cy - y) ** 2
 
 
 @allocating
@@ -114,22 +144,25 @@ def centre_in_cell(plan: Plan, s: States, k: int, cell: int) -> tuple[float, flo
     m = s.step[k]
     row, col = cell // plan.side, cell % plan.side
     w, h = plan.width[m], plan.height[m]
-    x, y = (col + 0.5) * plan.cell_width, (row + 0.5) * plan.cell_height
-    best, best_x, best_y = np.inf, x, y
+    best, best_x, best_y = np.inf, (col + 0.5) * plan.cell_width, (row + 0.5) * plan.cell_height
+    first_room, end_room = plan.room_start[m], plan.room_start[m + 1]
     for i in range(s.free_count[k]):
         r = s.free[k, i]
         room_x, room_y = r[2] - r[0] - w, r[3] - r[1] - h
         if room_x < -FIT_UM or room_y < -FIT_UM:
             continue
-        c0, c1 = _span(r[0] + w / 2, room_x, plan.cell_width, plan.columns)
-        r0, r1 = _span(r[1] + h / 2, room_y, plan.cell_height, plan.rows)
-        if col < c0 or col > c1 or row < r0 or row > r1:
-            continue
-        cx = _in_cell(r[0] + w / 2, room_x, col, c0, c1, x, plan.snap)
-        cy = _in_cell(r[1] + h / 2, room_y, row, r0, r1, y, plan.snap)
-        distance = (cx - x) ** 2 + (cy - y) ** 2
-        if distance < best:
-            best, best_x, best_y = distance, cx, cy
+        low_x, low_y = r[0] + w / 2, r[1] + h / 2
+        high_x, high_y = low_x + max(room_x, 0.0), low_y + max(room_y, 0.0)
+        for q in range(first_room, max(end_room, first_room + 1)):
+            x0, x1, y0, y1 = low_x, high_x, low_y, high_y
+            if first_room < end_room:
+                x0, x1 = shared_range(low_x, high_x, plan.rooms[q, 0], plan.rooms[q, 2])
+                y0, y1 = shared_range(low_y, high_y, plan.rooms[q, 1], plan.rooms[q, 3])
+                if x0 > x1 or y0 > y1:
+                    continue
+            cx, cy, distance = _centre_of(plan, col, row, x0, x1, y0, y1)
+            if distance < best:
+                best, best_x, best_y = distance, cx, cy
     return best_x, best_y, best < np.inf
 
 
@@ -151,8 +184,8 @@ def put(plan: Plan, s: States, k: int, x: float, y: float) -> float:
         s.free[k, :count] = free[:count]
     s.free_count[k] = count
 
-    c0, c1 = _span(llx, urx - llx, plan.cell_width, plan.columns)
-    r0, r1 = _span(lly, ury - lly, plan.cell_height, plan.rows)
+    c0, c1 = _cells(llx, urx, plan.cell_width, plan.columns)
+    r0, r1 = _cells(lly, ury, plan.cell_height, plan.rows)
     for row in range(r0, r1 + 1):
         up = min(ury, (row + 1) * plan.cell_height) - max(lly, row * plan.cell_height)
         for col in range(c0, c1 + 1):

@@ -16,19 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netlists.errors import InfeasibleError
-from netlists.model import ORIENTATION_MATRIX, Design, FloatArray, IntArray, NodeKind, oriented_size_um
+from netlists.model import ORIENTATION_MATRIX, ByteArray, Design, FloatArray, IntArray, NodeKind
 from placement.cost.problem import Problem, problem_of
 from placement.env.types import FEATURE_COUNT, EnvConfig, Feature, grid_side
-from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um, with_clearance
+from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um
 from placement.legal.feasible import check_feasible, union_area_um2
 from placement.legal.free_space import free_space
 from placement.legal.pack import pack_boxes
+from placement.legal.space import space_of, turned_to_fit, with_clearance
 
 SPARE_RECTANGLES = 32  # room for free rectangles, per macro or obstacle; scattered boxes leave 2 to 6 each
 
 
 class Plan(NamedTuple):
-    """Lengths float64 µm. Sizes, canvas and free space include the clearance between boxes."""
+    """Lengths float64 µm. Boxes are the padded ones of `placement.legal.space`, and the episode knows no others: sizes,
+    canvas and free space include the clearance between boxes, and a macro's centre is its box's, `offset` from its own.
+    """
 
     side: int  # of the padded grid
     columns: int  # of the placing grid, at most `side`
@@ -43,13 +46,17 @@ class Plan(NamedTuple):
     occupancy: NDArray[np.float32]  # (side, side) of fixed macros and blockages
     pin_start: IntArray  # (M+1,)
     pin_net: IntArray  # (Q,) into E
-    pin_dx: FloatArray  # (Q,) from the macro's centre, after orientation
+    pin_dx: FloatArray  # (Q,) from the box's centre, after orientation
     pin_dy: FloatArray  # (Q,)
     net_weight: FloatArray  # (E,) so that weight * HPWL is a share of the wirelength cost
     net_box: FloatArray  # (E, 4) x_low y_low x_high y_high of what has a place; +inf … -inf: nothing has
     static_maps: NDArray[np.float32]  # (3, side, side) ports, soft macros, canvas
     features: NDArray[np.float32]  # (M, F) what is known of each step beforehand; the rest is 0
     degree: FloatArray  # (M,) weight of each macro's nets
+    orientation: ByteArray  # (N,) of all nodes during the episode
+    offset: FloatArray  # (M, 2) from the macro's centre to its box's
+    room_start: IntArray  # (M+1,) macro m's rooms are rooms[room_start[m]:room_start[m+1]]; none: anywhere
+    rooms: FloatArray  # (R, 4) one must hold the box's centre
     snap: bool  # macros go against their neighbours, see kernels.py
 
 
@@ -105,13 +112,13 @@ class _Nets(NamedTuple):
     net_box: FloatArray
 
 
-def _nets(design: Design, p: Problem, order: IntArray) -> _Nets:
+def _nets(design: Design, p: Problem, order: IntArray, orientation: ByteArray, offset: FloatArray) -> _Nets:
     """Nets that touch a macro to place: its pins on them, and the box of their pins that have a place already."""
     start, kind = design.start, design.netlist.node_kind
     term_node = np.repeat(np.arange(len(kind)), np.diff(p.node_term_start))
     net_of = np.repeat(np.arange(len(p.net_weight)), np.diff(p.net_start))
     node_of = term_node[p.net_term]
-    turn = ORIENTATION_MATRIX[start.orientation[node_of]].astype(np.float64)
+    turn = ORIENTATION_MATRIX[orientation[node_of]].astype(np.float64)
     dx, dy = p.term_dx[p.net_term], p.term_dy[p.net_term]
     dx, dy = turn[:, 0, 0] * dx + turn[:, 0, 1] * dy, turn[:, 1, 0] * dx + turn[:, 1, 1] * dy
 
@@ -135,8 +142,8 @@ def _nets(design: Design, p: Problem, order: IntArray) -> _Nets:
     return _Nets(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         new_net[net_of[by_macro]].astype(np.int32),
-        dx[by_macro],
-        dy[by_macro],
+        dx[by_macro] - offset[place[node_of[by_macro]], 0],
+        dy[by_macro] - offset[place[node_of[by_macro]], 1],
         p.net_weight[used] * p.wirelength_scale,
         box,
     )
@@ -177,14 +184,15 @@ def make_plan(design: Design, config: EnvConfig) -> Plan:
     if not len(order):
         raise InfeasibleError(f"{design.name!r} has no movable hard macro: there is nothing to place")
 
-    netlist, canvas = design.netlist, design.canvas
-    width, height = oriented_size_um(netlist.width_um[order], netlist.height_um[order], design.start.orientation[order])
-    box, obstacles = canvas_box_um(design), obstacles_um(design)
+    canvas, obstacles = design.canvas, obstacles_um(design)
+    orientation = turned_to_fit(design, design.start).orientation
+    space = space_of(design, orientation)
+    space = space.in_order(np.searchsorted(space.node, order))
     clearance = clearance_um(design)
-    if pack_boxes(box, obstacles, width, height, clearance) is None:
+    if pack_boxes(space, clearance) is None:
         clearance = 0.0  # macros that only just fit
-    room, grown, wide, high = with_clearance(box, obstacles, width, height, clearance)
-    free, count = free_space(room, grown)
+    clear = with_clearance(space, clearance)
+    free, count = free_space(clear.canvas_um, clear.obstacles_um)
     spare = np.zeros((max(len(free), SPARE_RECTANGLES * (len(order) + len(obstacles) + 8)), 4))
     spare[:count] = free[:count]
 
@@ -194,7 +202,7 @@ def make_plan(design: Design, config: EnvConfig) -> Plan:
     occupancy = np.zeros((side, side), dtype=np.float32)
     for obstacle in obstacles:
         occupancy[:rows, :columns] += _cover(obstacle, columns, rows, cell_width, cell_height).astype(np.float32)
-    nets = _nets(design, p, order)
+    nets = _nets(design, p, order, orientation, space.offset_um)
     return Plan(
         side=side,
         columns=columns,
@@ -202,14 +210,18 @@ def make_plan(design: Design, config: EnvConfig) -> Plan:
         cell_width=cell_width,
         cell_height=cell_height,
         node=order,
-        width=wide,
-        height=high,
+        width=clear.width_um,
+        height=clear.height_um,
         free=spare,
         free_count=int(count),
         occupancy=np.minimum(occupancy, 1.0),
         static_maps=_static_maps(design, side, columns, rows),
-        features=_features(design, width, height, degree[order]),
+        features=_features(design, space.width_um, space.height_um, degree[order]),
         degree=degree[order],
+        orientation=orientation,
+        offset=space.offset_um,
+        room_start=clear.room_start,
+        rooms=clear.rooms_um,
         snap=False,
         **nets._asdict(),
     )

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from netlists.model import BoolArray, Design, FloatArray, IntArray, NodeKind, Orientation, Placement, oriented_size_um
-from placement.kernels import allocating
 from placement.legal.boxes import TOLERANCE_UM, canvas_box_um, macro_boxes
+from placement.legal.check_rules import RuleBreaks, check_rules
+from placement.legal.overlaps import blocked_um, outside_um, pairs_um
 
 SENTENCES = 20  # of problems(); the rest is counted
-STORED_PAIRS = 100_000  # overlapping pairs kept with their names; all are counted
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,6 +33,7 @@ class LegalityReport:
     turned: IntArray  # (T,) nodes whose orientation left its class
     not_finite: IntArray  # (U,) nodes without a finite position
     soft_outside: IntArray  # (V,) soft macros and ports whose box leaves the canvas: a warning, not illegal
+    rules: RuleBreaks  # the design's constraints that are broken
     node_name: tuple[str, ...]
 
     @property
@@ -44,7 +45,13 @@ class LegalityReport:
             or len(self.moved_fixed)
             or len(self.turned)
             or len(self.not_finite)
+            or self.rules.count
         )
+
+    @property
+    def broken_by_macros(self) -> bool:
+        """Whether two hard macros are where both cannot be, or one is where constraints forbid it."""
+        return bool(self.overlap_count or self.rules.count)
 
     @property
     def overlap_area_um2(self) -> float:
@@ -69,6 +76,7 @@ class LegalityReport:
             f"macros {name[a]!r} and {name[b]!r} overlap by {dx:.6g} x {dy:.6g} µm"
             for (a, b), (dx, dy) in zip(self.overlaps[:limit], self.overlap_um[:limit], strict=True)
         ]
+        found += self.rules.problems(name, limit)
         total = (
             len(self.not_finite)
             + len(self.moved_fixed)
@@ -76,68 +84,18 @@ class LegalityReport:
             + len(self.outside)
             + len(self.blocked)
             + self.overlap_count
+            + self.rules.count
         )
         if total > limit:
             return [*found[:limit], f"and {total - limit} more"]
         return found
 
     def warnings(self, limit: int = SENTENCES) -> list[str]:
-        """What is allowed but odd: soft macros and ports outside the canvas."""
+        """What is allowed but odd: soft macros and ports outside the canvas, fixed macros nearer than the rules."""
         found = [f"{self.node_name[n]!r} lies partly outside the canvas" for n in self.soft_outside[:limit]]
         if len(self.soft_outside) > limit:
             found.append(f"and {len(self.soft_outside) - limit} more")
-        return found
-
-
-@allocating
-def overlapping_pairs(
-    corners: FloatArray, tolerance: float, first: IntArray, second: IntArray, extent: FloatArray
-) -> int:
-    """Pairs of boxes that share more than `tolerance` in both directions; returns their number.
-
-    corners (M, 4) llx lly urx ury · first, second (C,), extent (C, 2): filled with the first C pairs (first < second).
-    Sweep over x: O(M log M + pairs that share an x range).
-    """
-    order = np.argsort(corners[:, 0], kind="mergesort")
-    count = 0
-    for p in range(len(order)):
-        a = order[p]
-        for q in range(p + 1, len(order)):
-            b = order[q]
-            if corners[a, 2] - corners[b, 0] <= tolerance:
-                break
-            dx = min(corners[a, 2], corners[b, 2]) - corners[b, 0]
-            dy = min(corners[a, 3], corners[b, 3]) - max(corners[a, 1], corners[b, 1])
-            if dx > tolerance and dy > tolerance:
-                if count < len(first):
-                    first[count], second[count] = min(a, b), max(a, b)
-                    extent[count, 0], extent[count, 1] = dx, dy
-                count += 1
-    return count
-
-
-def pairs_um(corners: FloatArray) -> tuple[IntArray, FloatArray, int]:
-    """Overlapping pairs of boxes: (K, 2) indices, (K, 2) shared extent, and how many there are in all."""
-    corners = np.ascontiguousarray(corners, dtype=np.float64)
-    first, second = np.empty(STORED_PAIRS, np.int32), np.empty(STORED_PAIRS, np.int32)
-    extent = np.empty((STORED_PAIRS, 2))
-    count = int(overlapping_pairs(corners, TOLERANCE_UM, first, second, extent))
-    stored = min(count, STORED_PAIRS)
-    return np.stack([first[:stored], second[:stored]], axis=1), extent[:stored].copy(), count
-
-
-def blocked_um(corners: FloatArray, blockages: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Boxes on blockages: (R, 2) box, blockage, and (R, 2) shared extent."""
-    low = np.maximum(corners[:, None, :2], blockages[None, :, :2])
-    high = np.minimum(corners[:, None, 2:], blockages[None, :, 2:])
-    shared = high - low
-    hit = np.argwhere(np.all(shared > TOLERANCE_UM, axis=2)).astype(np.int32)
-    return hit, shared[hit[:, 0], hit[:, 1]]
-
-
-def outside_um(corners: FloatArray, canvas: FloatArray) -> FloatArray:
-    """(M,) by how much each box sticks out of the canvas at most; 0 or less = inside."""
-    return np.maximum(canvas[:2] - corners[:, :2], corners[:, 2:] - canvas[2:]).max(axis=1, initial=-np.inf)
+        return found + self.rules.warnings(self.node_name, limit)
 
 
 def _moved(design: Design, placement: Placement) -> BoolArray:
@@ -173,6 +131,7 @@ def check(design: Design, placement: Placement) -> LegalityReport:
     x, y = placement.x_um[soft], placement.y_um[soft]
     soft_corners = np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], axis=1)
     turned = (placement.orientation >= Orientation.E) != (design.start.orientation >= Orientation.E)
+    broken = check_rules(design, placement, finite)
 
     return LegalityReport(
         overlaps=node[pairs].reshape(-1, 2),
@@ -183,8 +142,9 @@ def check(design: Design, placement: Placement) -> LegalityReport:
         blocked=np.stack([node[hit[:, 0]], hit[:, 1]], axis=1),
         blocked_um=shared.reshape(-1, 2),
         moved_fixed=np.flatnonzero(_moved(design, placement)).astype(np.int32),
-        turned=np.flatnonzero(turned).astype(np.int32),
+        turned=np.flatnonzero(turned & ~broken.ruled_orientation).astype(np.int32),
         not_finite=np.flatnonzero(~finite).astype(np.int32),
         soft_outside=soft[outside_um(soft_corners, canvas) > TOLERANCE_UM].astype(np.int32),
+        rules=broken,
         node_name=netlist.node_name,
     )

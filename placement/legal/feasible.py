@@ -11,9 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from netlists.errors import InfeasibleError
-from netlists.model import Design, FloatArray, NodeKind
-from placement.legal.boxes import TOLERANCE_UM, MacroBoxes, canvas_box_um, macro_boxes, obstacles_um
-from placement.legal.check import blocked_um, outside_um, pairs_um
+from netlists.model import BoolArray, Design, FloatArray, NodeKind, Orientation
+from placement.legal.boxes import OUTWARD, TOLERANCE_UM, MacroBoxes, canvas_box_um, macro_boxes, obstacles_um, rules_of
+from placement.legal.overlaps import blocked_um, outside_um, pairs_um
+from placement.legal.space import allowed_orientations, fits_somewhere, turned_to_fit, uncovered_um
 
 LARGEST_PART = 8  # counting bound: macros wider than 1/2 … 1/9 of the canvas
 
@@ -85,39 +86,108 @@ def _check_fixed(design: Design, boxes: MacroBoxes) -> None:
 
 
 def _check_sizes(design: Design, boxes: MacroBoxes) -> None:
+    """boxes: in orientations that macros may have, and fit in where one does."""
     W, H = design.canvas.width_um, design.canvas.height_um
-    width, height = boxes.width_um[boxes.movable], boxes.height_um[boxes.movable]
+    movable = boxes.movable
+    halo = boxes.halo_um[movable]
+    width, height = boxes.width_um[movable] + halo[:, ::2].sum(axis=1), boxes.height_um[movable] + halo[:, 1::2].sum(1)
     large = np.flatnonzero((width > W + TOLERANCE_UM) | (height > H + TOLERANCE_UM))
     if len(large):
         i = large[0]
-        name = design.netlist.node_name[boxes.node[boxes.movable][i]]
+        node = boxes.node[movable][i]
         w, h = width[i], height[i]
-        turned = (
-            "; it would fit after a quarter turn, which is not allowed"
-            if w <= H + TOLERANCE_UM and h <= W + TOLERANCE_UM
-            else ""
-        )
+        upright, turned = (allowed_orientations(design)[node].reshape(2, 4).any(axis=1)).tolist()
+        would_fit = w <= H + TOLERANCE_UM and h <= W + TOLERANCE_UM
+        turn = "; it would fit after a quarter turn, which is not allowed" if would_fit else ""
         (w_shown, W_shown), (h_shown, H_shown) = _apart(w, W), _apart(h, H)
         raise InfeasibleError(
-            f"macro {name!r} is {w_shown} x {h_shown} µm in its orientation, the canvas {W_shown} x {H_shown} µm"
-            + turned
+            f"macro {design.netlist.node_name[node]!r}{' with its halo' if halo[i].any() else ''} is {w_shown} x "
+            f"{h_shown} µm in {'any orientation it may have' if upright and turned else 'its orientation'}, the canvas "
+            f"{W_shown} x {H_shown} µm"
+            + turn
             + (f" ({len(large)} such macros)" if len(large) > 1 else "")
             + _canvas_origin(design)
         )
 
 
+def _check_rooms(design: Design, boxes: MacroBoxes) -> None:
+    """Each movable macro has a place of its own, as constraints go. boxes: as for `_check_sizes`."""
+    rules = rules_of(design)
+    if rules is None:
+        return
+    orientation = turned_to_fit(design, design.start).orientation
+    lost = np.flatnonzero(~fits_somewhere(design, orientation))
+    if not len(lost):
+        return
+    node = int(lost[0])
+    m = int(np.flatnonzero(boxes.node == node)[0])
+    left, bottom, right, top = boxes.halo_um[m]
+    where = f"at least {rules.boundary_spacing_um[node]:.6g} µm from the canvas' edge"
+    if rules.region[node] >= 0:
+        name = rules.region_names[rules.region[node]]
+        boxes_um = rules.regions_um[rules.region[node]]
+        largest = max(boxes_um.tolist(), key=lambda box: (box[2] - box[0]) * (box[3] - box[1]))
+        where += (
+            f" and inside its region {name!r} ({len(boxes_um)} rectangles, the largest of {largest[2] - largest[0]:.6g}"
+            f" x {largest[3] - largest[1]:.6g} µm)"
+        )
+    raise InfeasibleError(
+        f"macro {design.netlist.node_name[node]!r} of {boxes.width_um[m]:.6g} x {boxes.height_um[m]:.6g} µm in "
+        f"orientation {Orientation(orientation[node]).name}, with a halo of {left:g} {bottom:g} {right:g} {top:g} µm "
+        f"(left, bottom, right, top), fits nowhere {where}, on a canvas of {design.canvas.width_um:.6g} x "
+        f"{design.canvas.height_um:.6g} µm" + (f" ({len(lost)} such macros)" if len(lost) > 1 else "")
+    )
+
+
 def _check_area(design: Design, boxes: MacroBoxes) -> None:
-    W, H = design.canvas.width_um, design.canvas.height_um
-    area = float((boxes.width_um * boxes.height_um)[boxes.movable].sum())
-    free = W * H - union_area_um2(obstacles_um(design), canvas_box_um(design))
-    slack = TOLERANCE_UM * (W + H) * max(1, int(boxes.movable.sum()))  # what touching boxes may share
+    """Boxes with their halos, which are disjoint, against what blockages and fixed macros leave of the canvas."""
+    corners = boxes.halo_corners_um()[boxes.movable]
+    size = corners[:, 2:] - corners[:, :2]
+    haloed = " with their halos" if boxes.halo_um.any() else ""
+    _compare_areas(design, size, obstacles_um(design), canvas_box_um(design), haloed, "the canvas")
+    rules = rules_of(design)
+    if rules is None:
+        return
+    if rules.macro_spacing_um > 0:
+        # Padded boxes are disjoint too, and reach out of the canvas by half the spacing at most.
+        padded = boxes.padded_corners_um()
+        around = canvas_box_um(design) + rules.macro_spacing_um / 2 * OUTWARD
+        size = (padded[:, 2:] - padded[:, :2])[boxes.movable]
+        _compare_areas(
+            design,
+            size,
+            padded[~boxes.movable],
+            around,
+            " with halos and spacing",
+            "the canvas, with half the spacing,",
+        )
+    bare = np.concatenate([boxes.corners_um()[~boxes.movable], design.blockages_um])
+    for number, name in enumerate(rules.region_names):
+        inside = boxes.movable & (rules.region[boxes.node] == number)
+        if inside.any():
+            size = np.stack([boxes.width_um, boxes.height_um], axis=1)[inside]
+            _compare_areas(design, size, bare, rules.regions_um[number], "", f"region {name!r}")
+
+
+def _compare_areas(
+    design: Design, size: FloatArray, obstacles: FloatArray, within: FloatArray, what: str, where: str
+) -> None:
+    """size (M, 2) of disjoint boxes that must lie in `within` (4,) or (R, 4) and off `obstacles` (O, 4)."""
+    rectangles = np.atleast_2d(within)
+    around = np.array([*rectangles[:, :2].min(axis=0), *rectangles[:, 2:].max(axis=0)])
+    if len(rectangles) > 1:
+        obstacles = np.concatenate([obstacles, uncovered_um(around, rectangles)])
+    extent = around[2:] - around[:2]
+    area = float(np.prod(size, axis=1).sum())
+    free = float(np.prod(extent)) - union_area_um2(obstacles, around)
+    slack = TOLERANCE_UM * extent.sum() * max(1, len(size))  # what touching boxes may share
     if area > free + slack:
         needed, there = _apart(area, free)
         percent = 100 * area / free if free > 0 else 0.0
         close = f"{percent:.1f}" == "100.0"
         share = f"{percent:{'.10g' if close else '.1f'}} %" if free > 0 else "without any free area"
         raise InfeasibleError(
-            f"{int(boxes.movable.sum())} movable macros cover {needed} µm², the canvas has {there} µm² free of "
+            f"{len(size)} movable macros cover {needed} µm²{what}, {where} has {there} µm² free of "
             f"blockages and fixed macros: utilisation {share}{_canvas_origin(design)}"
         )
 
@@ -128,26 +198,46 @@ def _check_counts(design: Design, boxes: MacroBoxes) -> None:
     Source: dual feasible functions (Fekete and Schepers 2004), u(x) = floor((a+1) x) / a in both directions.
     """
     W, H = design.canvas.width_um, design.canvas.height_um
+    width, height = boxes.width_um, boxes.height_um
+    rules = rules_of(design)
+    if rules is not None:  # with the halos, which lie inside the canvas; a quarter turn may be allowed
+        halo = boxes.halo_um * boxes.movable[:, None]
+        width, height = width + halo[:, 0] + halo[:, 2], height + halo[:, 1] + halo[:, 3]
+        free = _may_turn(design)[boxes.node] & boxes.movable
+        width, height = (
+            np.where(free, np.minimum(width, height), width),
+            np.where(free, np.minimum(width, height), height),
+        )
     for a in range(1, LARGEST_PART + 1):
         for b in range(1, LARGEST_PART + 1):
-            wide = boxes.width_um > W / (a + 1) + TOLERANCE_UM
-            count = int(np.count_nonzero(wide & (boxes.height_um > H / (b + 1) + TOLERANCE_UM)))
+            wide = width > W / (a + 1) + TOLERANCE_UM
+            count = int(np.count_nonzero(wide & (height > H / (b + 1) + TOLERANCE_UM)))
             if count > a * b:
+                haloed = "" if rules is None else " with their halos"
                 raise InfeasibleError(
-                    f"{count} macros are wider than {W / (a + 1):.6g} µm and taller than {H / (b + 1):.6g} µm; no more "
-                    f"than {a * b} such macros fit into the canvas of {W:.6g} x {H:.6g} µm{_canvas_origin(design)}"
+                    f"{count} macros{haloed} are wider than {W / (a + 1):.6g} µm and taller than {H / (b + 1):.6g} µm; "
+                    f"no more than {a * b} such macros fit "
+                    f"into the canvas of {W:.6g} x {H:.6g} µm{_canvas_origin(design)}"
                 )
+
+
+def _may_turn(design: Design) -> BoolArray:
+    """(N,) nodes that may stand upright and turned."""
+    allowed = allowed_orientations(design)
+    return allowed[:, :4].any(axis=1) & allowed[:, 4:].any(axis=1)
 
 
 def check_feasible(design: Design) -> None:
     """Raise InfeasibleError, with numbers, if a bound shows that no legal placement exists.
 
-    Checked: values finite, each macro inside the canvas in its orientation class, fixed macros legal among themselves,
-    area of movable macros against free area, counts of large macros.
+    Checked: values finite, each macro with its halo inside the canvas, its region and its distance from the boundary in
+    an orientation that it may have, fixed macros legal among themselves, area of movable macros against free area,
+    counts of large macros.
     """
     _check_values(design)
-    boxes = macro_boxes(design, design.start)
+    boxes = macro_boxes(design, turned_to_fit(design, design.start))
     _check_fixed(design, boxes)
     _check_sizes(design, boxes)
+    _check_rooms(design, boxes)
     _check_area(design, boxes)
     _check_counts(design, boxes)

@@ -137,3 +137,85 @@ def nearest_centre(
         if distance < best:
             best_x, best_y, best = cx, cy, distance
     return best_x, best_y, best
+
+
+@allocating
+def shared_range(low: float, high: float, room_low: float, room_high: float) -> tuple[float, float]:
+    """What two ranges share; where they miss each other by no more than FIT_UM, the middle between them."""
+    low, high = max(low, room_low), min(high, room_high)
+    if high < low <= high + FIT_UM:
+        low = high = (low + high) / 2
+    return low, high
+
+
+@allocating
+def choose_corner_in(
+    free: FloatArray, count: int, width: float, height: float, rule: int, rooms: FloatArray
+) -> tuple[float, float, bool]:
+    """The lower left corner that a box should have by `rule`, its centre in one of `rooms` (R, 4); False: none."""
+    best_x, best_y, found = 0.0, 0.0, False
+    best_first, best_second = np.inf, np.inf
+    for i in range(count):
+        room_x, room_y = free[i, 2] - free[i, 0] - width, free[i, 3] - free[i, 1] - height
+        if room_x < -FIT_UM or room_y < -FIT_UM:
+            continue
+        for r in range(len(rooms)):
+            low_x, high_x = shared_range(
+                free[i, 0] + width / 2, free[i, 0] + width / 2 + max(room_x, 0.0), rooms[r, 0], rooms[r, 2]
+            )
+            low_y, high_y = shared_range(
+                free[i, 1] + height / 2, free[i, 1] + height / 2 + max(room_y, 0.0), rooms[r, 1], rooms[r, 3]
+            )
+            if low_x > high_x or low_y > high_y:
+                continue
+            if rule == BOTTOM_LEFT:
+                first, second = low_y + height / 2, low_x - width / 2
+            elif rule == LEFT_BOTTOM:
+                first, second = low_x + width / 2, low_y - height / 2
+            elif rule == SHORT_SIDE:
+                first, second = min(high_x - low_x, high_y - low_y), max(high_x - low_x, high_y - low_y)
+            else:
+                first = (high_x - low_x + width) * (high_y - low_y + height)
+                second = min(high_x - low_x, high_y - low_y)
+            if first < best_first or (first == best_first and second < best_second):
+                best_x, best_y, found = low_x - width / 2, low_y - height / 2, True
+                best_first, best_second = first, second
+    return best_x, best_y, found
+
+
+@allocating
+def nearest_centre_in(
+    free: FloatArray, count: int, width: float, height: float, x: float, y: float, rooms: FloatArray
+) -> tuple[float, float, float]:
+    """`nearest_centre` among the centres in one of `rooms` (R, 4)."""
+    best_x, best_y, best = x, y, np.inf
+    for i in range(count):
+        room_x, room_y = free[i, 2] - free[i, 0] - width, free[i, 3] - free[i, 1] - height
+        if room_x < -FIT_UM or room_y < -FIT_UM:
+            continue
+        for r in range(len(rooms)):
+            low_x, high_x = shared_range(
+                free[i, 0] + width / 2, free[i, 0] + width / 2 + max(room_x, 0.0), rooms[r, 0], rooms[r, 2]
+            )
+            low_y, high_y = shared_range(
+                free[i, 1] + height / 2, free[i, 1] + height / 2 + max(room_y, 0.0), rooms[r, 1], rooms[r, 3]
+            )
+            if low_x > high_x or low_y > high_y:
+                continue
+            cx, cy = min(max(x, low_x), high_x), min(max(y, low_y), high_y)
+            distance = (cx - x) ** 2 + (cy - y) ** 2
+            if distance < best:
+                best_x, best_y, best = cx, cy, distance
+    return best_x, best_y, best
+
+
+@allocating
+def nearest_in_rooms(x: float, y: float, rooms: FloatArray) -> tuple[float, float]:
+    """The point of the union of `rooms` (R, 4) nearest to (x, y)."""
+    best_x, best_y, best = x, y, np.inf
+    for r in range(len(rooms)):
+        cx, cy = min(max(x, rooms[r, 0]), rooms[r, 2]), min(max(y, rooms[r, 1]), rooms[r, 3])
+        distance = (cx - x) ** 2 + (cy - y) ** 2
+        if distance < best:
+            best_x, best_y, best = cx, cy, distance
+    return best_x, best_y

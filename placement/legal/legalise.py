@@ -16,12 +16,20 @@ import numpy as np
 
 from netlists.model import Design, FloatArray, IntArray, Placement
 from placement.kernels import allocating
-from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um, with_clearance
+from placement.legal.boxes import canvas_box_um, clearance_um, rules_of
 from placement.legal.check import check
 from placement.legal.feasible import check_feasible
-from placement.legal.free_space import FIT_UM, free_space, nearest_centre, occupy
+from placement.legal.free_space import (
+    FIT_UM,
+    free_space,
+    nearest_centre,
+    nearest_centre_in,
+    nearest_in_rooms,
+    occupy,
+)
 from placement.legal.pack import inside, pack
 from placement.legal.separate import separate
+from placement.legal.space import Space, allowed_orientations, space_of, turned_to_fit, with_clearance
 
 PUSHES = 400  # sweeps of push_apart; dense designs stop gaining after about 200
 PUSH = 0.5  # share of an overlap taken away in one sweep; whole pushes throw crowded boxes past each other
@@ -33,15 +41,29 @@ REACH = 3  # draw_nearer looks so many longer sides around a box for a nearer pl
 
 @allocating
 def place_nearest(
-    canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, wish: FloatArray, order: IntArray
+    canvas: FloatArray,
+    obstacles: FloatArray,
+    width: FloatArray,
+    height: FloatArray,
+    wish: FloatArray,
+    order: IntArray,
+    room_start: IntArray,
+    rooms: FloatArray,
 ) -> tuple[FloatArray, int]:
-    """Boxes in `order`, each at the legal centre nearest to its wish (M, 2). Centres (M, 2), and how many fitted."""
+    """Boxes in `order`, each at the legal centre nearest to its wish (M, 2). Centres (M, 2), and how many fitted.
+
+    Other arguments here and below: see `Space`.
+    """
     centre = wish.copy()
     free, count = free_space(canvas, obstacles)
     for step in range(len(order)):
         m = order[step]
         w, h = width[m], height[m]
-        x, y, distance = nearest_centre(free, count, w, h, wish[m, 0], wish[m, 1])
+        mine = rooms[room_start[m] : room_start[m + 1]]
+        if len(mine):
+            x, y, distance = nearest_centre_in(free, count, w, h, wish[m, 0], wish[m, 1], mine)
+        else:
+            x, y, distance = nearest_centre(free, count, w, h, wish[m, 0], wish[m, 1])
         if distance == np.inf:
             return centre, step
         centre[m, 0], centre[m, 1] = x, y
@@ -51,7 +73,14 @@ def place_nearest(
 
 @allocating
 def push_apart(
-    canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, wish: FloatArray, sweeps: int
+    canvas: FloatArray,
+    obstacles: FloatArray,
+    width: FloatArray,
+    height: FloatArray,
+    wish: FloatArray,
+    sweeps: int,
+    room_start: IntArray,
+    rooms: FloatArray,
 ) -> FloatArray:
     """Push overlapping boxes apart along the axis where they share less, the lighter one further. Centres (M, 2).
 
@@ -101,6 +130,9 @@ def push_apart(
                     centre[m, 1] -= least
             centre[m, 0] = min(max(centre[m, 0], canvas[0] + width[m] / 2), canvas[2] - width[m] / 2)
             centre[m, 1] = min(max(centre[m, 1], canvas[1] + height[m] / 2), canvas[3] - height[m] / 2)
+            mine = rooms[room_start[m] : room_start[m + 1]]
+            if len(mine):
+                centre[m, 0], centre[m, 1] = nearest_in_rooms(centre[m, 0], centre[m, 1], mine)
         if most <= FIT_UM:
             break
     return centre
@@ -112,6 +144,18 @@ def _touched(box: FloatArray, llx: float, lly: float, urx: float, ury: float) ->
 
 
 @allocating
+def _may_swap(room_start: IntArray, rooms: FloatArray, centre: FloatArray, m: int, b: int) -> bool:
+    """Whether each of two boxes has a room at the other's centre."""
+    for box, at in ((m, b), (b, m)):
+        mine = rooms[room_start[box] : room_start[box + 1]]
+        if len(mine):
+            x, y = nearest_in_rooms(centre[at, 0], centre[at, 1], mine)
+            if x != centre[at, 0] or y != centre[at, 1]:
+                return False
+    return True
+
+
+@allocating
 def draw_nearer(
     canvas: FloatArray,
     obstacles: FloatArray,
@@ -120,6 +164,8 @@ def draw_nearer(
     wish: FloatArray,
     centre: FloatArray,
     sweeps: int,
+    room_start: IntArray,
+    rooms: FloatArray,
 ) -> FloatArray:
     """Move legal boxes one by one to the nearest free place to their wish, and swap equal ones, while that helps.
 
@@ -146,7 +192,7 @@ def draw_nearer(
                 then = np.hypot(centre[b, 0] - wish[m, 0], centre[b, 1] - wish[m, 1]) + np.hypot(
                     centre[m, 0] - wish[b, 0], centre[m, 1] - wish[b, 1]
                 )
-                if then < now - FIT_UM:
+                if then < now - FIT_UM and _may_swap(room_start, rooms, centre, m, b):
                     for axis in range(2):
                         centre[m, axis], centre[b, axis] = centre[b, axis], centre[m, axis]
                     for side in range(4):
@@ -174,7 +220,11 @@ def draw_nearer(
             for b in range(macros):
                 if b != m and _touched(boxes[b], window[0], window[1], window[2], window[3]):
                     free, count = occupy(free, count, boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3])
-            x, y, squared = nearest_centre(free, count, w, h, wish[m, 0], wish[m, 1])
+            mine = rooms[room_start[m] : room_start[m + 1]]
+            if len(mine):
+                x, y, squared = nearest_centre_in(free, count, w, h, wish[m, 0], wish[m, 1], mine)
+            else:
+                x, y, squared = nearest_centre(free, count, w, h, wish[m, 0], wish[m, 1])
             hopeless[m] = True
             if np.sqrt(squared) < distance * (1 - 1e-6) - FIT_UM:
                 for b in range(macros):
@@ -201,45 +251,54 @@ def _orders(width: FloatArray, height: FloatArray, target: FloatArray) -> Iterat
         yield np.lexsort((x + y, key)).astype(np.int32)
 
 
-def _place_all(
-    room: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, target: FloatArray, order: IntArray
-) -> FloatArray | None:
+def _place_all(space: Space, target: FloatArray, order: IntArray) -> FloatArray | None:
     """`place_nearest`; a box that finds no room goes first in the next try."""
+    s = space
     for _ in range(RETRIES):
-        centre, placed = place_nearest(room, obstacles, width, height, target, order)
+        centre, placed = place_nearest(
+            s.canvas_um, s.obstacles_um, s.width_um, s.height_um, target, order, s.room_start, s.rooms_um
+        )
         if placed == len(order):
             return centre
         order = np.concatenate([order[placed : placed + 1], order[:placed], order[placed + 1 :]])
     return None
 
 
-def legal_centres(
-    canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, wish: FloatArray, clearance: float
-) -> FloatArray | None:
-    """Legal centres (M, 2) near to `wish` (M, 2), boxes `clearance` apart; None if no way found room for all."""
-    room, grown, w, h = with_clearance(canvas, obstacles, width, height, clearance)
+def _drawn(space: Space, wish: FloatArray, centre: FloatArray) -> FloatArray:
+    s = space
+    return draw_nearer(
+        s.canvas_um, s.obstacles_um, s.width_um, s.height_um, wish, centre, SWEEPS, s.room_start, s.rooms_um
+    )
+
+
+def legal_centres(space: Space, wish: FloatArray, clearance: float) -> FloatArray | None:
+    """Legal centres (M, 2) of padded boxes near to `wish` (M, 2), `clearance` apart; None if no way found room for
+    all."""
+    s = with_clearance(space, clearance)
+    pushed = push_apart(s.canvas_um, s.obstacles_um, s.width_um, s.height_um, wish, PUSHES, s.room_start, s.rooms_um)
     found = [
         centre
-        for target in (push_apart(room, grown, w, h, wish, PUSHES), wish)
-        for order in _orders(w, h, target)
-        if (centre := _place_all(room, grown, w, h, target, order)) is not None
+        for target in (pushed, wish)
+        for order in _orders(s.width_um, s.height_um, target)
+        if (centre := _place_all(s, target, order)) is not None
     ]
     found.sort(key=lambda centre: displacement_um(centre, wish))
-    drawn = [draw_nearer(room, grown, w, h, wish, centre, SWEEPS) for centre in found[:DRAWN]]
+    drawn = [_drawn(s, wish, centre) for centre in found[:DRAWN]]
     return min(drawn, key=lambda centre: displacement_um(centre, wish), default=None)
 
 
 def legalise(design: Design, placement: Placement) -> Placement:
     """The legal placement near to `placement`; itself if it is legal already and nothing overlaps by rounding.
 
-    Fixed nodes and ports go to where the design's start has them, macros keep the start's orientation class. Raises
+    Fixed nodes and ports go to where the design's start has them, macros keep the start's orientation class, or what
+    orientations its constraints allow. Raises
     InfeasibleError where a bound is broken or neither this nor `pack` finds room.
     """
     if check(design, placement).legal:
         return separate(design, placement)
     start = design.start
     held = start.fixed
-    turned = (placement.orientation >= 4) != (start.orientation >= 4)
+    turned = ~allowed_orientations(design)[np.arange(len(held)), placement.orientation]
     placement = inside(
         design,
         placement.moved(
@@ -249,25 +308,27 @@ def legalise(design: Design, placement: Placement) -> Placement:
         ),
     )
     check_feasible(design)
-    boxes = macro_boxes(design, placement)
-    node = boxes.node[boxes.movable]
-    width, height = boxes.width_um[boxes.movable], boxes.height_um[boxes.movable]
-    canvas, obstacles = canvas_box_um(design), obstacles_um(design)
+    placement = turned_to_fit(design, placement)
+    space = space_of(design, placement.orientation)
+    node, canvas = space.node, canvas_box_um(design)
     wish = np.stack([placement.x_um[node], placement.y_um[node]], axis=1)
-    wish = np.where(np.isfinite(wish), wish, canvas[2:] / 2)
-    half = np.stack([width, height], axis=1) / 2
+    wish = np.where(np.isfinite(wish), wish, canvas[2:] / 2) + space.offset_um
+    half = np.stack([space.width_um, space.height_um], axis=1) / 2
     wish = np.clip(wish, np.minimum(half, canvas[2:] / 2), np.maximum(canvas[2:] - half, canvas[2:] / 2))
 
     def placed(centre: FloatArray) -> Placement:
         x, y = placement.x_um.copy(), placement.y_um.copy()
-        x[node], y[node] = centre[:, 0], centre[:, 1]
+        x[node], y[node] = (centre - space.offset_um).T
         return placement.moved(x_um=x, y_um=y)
 
     for clearance in (clearance_um(design), 0.0):
-        centre = legal_centres(canvas, obstacles, width, height, wish, clearance)
+        centre = legal_centres(space, wish, clearance)
         if centre is not None and check(design, placed(centre)).legal:
             return separate(design, placed(centre))
     packed = pack(design)
-    centre = np.stack([packed.x_um[node], packed.y_um[node]], axis=1)
-    nearer = placed(draw_nearer(canvas, obstacles, width, height, wish, centre, SWEEPS))
+    if rules_of(design) is not None:  # asymmetric halos and quarter turns: what fitted were packed's orientations
+        placement = placement.moved(orientation=np.where(held, start.orientation, packed.orientation))
+        space = space_of(design, placement.orientation)
+    centre = np.stack([packed.x_um[node], packed.y_um[node]], axis=1) + space.offset_um
+    nearer = placed(_drawn(space, wish, centre))
     return separate(design, nearer if check(design, nearer).legal else placed(centre))

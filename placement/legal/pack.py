@@ -13,9 +13,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from netlists.errors import InfeasibleError
-from netlists.model import Design, FloatArray, IntArray, NodeKind, Placement, oriented_size_um
+from netlists.model import (
+    ByteArray,
+    Design,
+    FloatArray,
+    IntArray,
+    NodeKind,
+    Orientation,
+    Placement,
+    oriented_size_um,
+)
 from placement.kernels import allocating
-from placement.legal.boxes import canvas_box_um, clearance_um, macro_boxes, obstacles_um, with_clearance
+from placement.legal.boxes import clearance_um, rules_of
 from placement.legal.check import check
 from placement.legal.feasible import check_feasible
 from placement.legal.free_space import (
@@ -25,33 +34,52 @@ from placement.legal.free_space import (
     LEFT_BOTTOM,
     SHORT_SIDE,
     choose_corner,
+    choose_corner_in,
     free_space,
     occupy,
 )
 from placement.legal.separate import separate
+from placement.legal.space import Space, allowed_orientations, fits_somewhere, space_of, turned_to_fit, with_clearance
 
 RULES = (BOTTOM_LEFT, LEFT_BOTTOM, SHORT_SIDE, LEAST_AREA)
 EXACT_MACROS = 8  # up to so many movable macros the exact search runs
 EXACT_NODES = 20_000  # partial packings it looks at: about 2 s
 SHUFFLED_WORK = 40_000  # macros placed by all shuffled tries together: a few seconds
 SHUFFLED_TRIES = 400
+TURNED_TRIES = 10  # mixtures of quarter turns, where those are allowed
 
 
 @allocating
 def pack_in_order(
-    canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, order: IntArray, rule: int
+    canvas: FloatArray,
+    obstacles: FloatArray,
+    width: FloatArray,
+    height: FloatArray,
+    order: IntArray,
+    rule: int,
+    room_start: IntArray,
+    rooms: FloatArray,
 ) -> tuple[FloatArray, int]:
-    """Put boxes one after another into a corner of the free space. Lower left corners (M, 2); how many were placed."""
+    """Put boxes one after another into a corner of the free space, and of their rooms where they have some.
+
+    Lower left corners (M, 2); how many were placed. Arguments: see `Space`.
+    """
     corner = np.zeros((len(width), 2))
     free, count = free_space(canvas, obstacles)
     for step in range(len(order)):
         m = order[step]
-        r = choose_corner(free, count, width[m], height[m], rule)
-        if r < 0:
-            return corner, step
-        # never beyond the canvas, not even by the last bit that `fits` forgives
-        corner[m, 0] = min(free[r, 0], max(canvas[0], canvas[2] - width[m]))
-        corner[m, 1] = min(free[r, 1], max(canvas[1], canvas[3] - height[m]))
+        mine = rooms[room_start[m] : room_start[m + 1]]
+        if len(mine):
+            corner[m, 0], corner[m, 1], found = choose_corner_in(free, count, width[m], height[m], rule, mine)
+            if not found:
+                return corner, step
+        else:
+            r = choose_corner(free, count, width[m], height[m], rule)
+            if r < 0:
+                return corner, step
+            # never beyond the canvas, not even by the last bit that `fits` forgives
+            corner[m, 0] = min(free[r, 0], max(canvas[0], canvas[2] - width[m]))
+            corner[m, 1] = min(free[r, 1], max(canvas[1], canvas[3] - height[m]))
         free, count = occupy(free, count, corner[m, 0], corner[m, 1], corner[m, 0] + width[m], corner[m, 1] + height[m])
     return corner, len(order)
 
@@ -68,29 +96,38 @@ def _sorted_orders(width: FloatArray, height: FloatArray) -> Iterator[IntArray]:
         yield np.lexsort((-second, -first)).astype(np.int32)
 
 
-def _exact(canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray) -> FloatArray | None:
+def _corners(space: Space, free: FloatArray, m: int) -> set[tuple[float, float]]:
+    """Lower left corners of the free rectangles (F, 4), and of the rooms in them, that a box fits into."""
+    canvas, w, h = space.canvas_um, float(space.width_um[m]), float(space.height_um[m])
+    free = free[(free[:, 2] - free[:, 0] >= w - FIT_UM) & (free[:, 3] - free[:, 1] >= h - FIT_UM)]
+    rooms = space.rooms_of(m)
+    if not len(rooms):
+        return {(min(r[0], max(canvas[0], canvas[2] - w)), min(r[1], max(canvas[1], canvas[3] - h))) for r in free}
+    found = (choose_corner_in(r[None], 1, w, h, BOTTOM_LEFT, one[None]) for r in free for one in rooms)
+    return {(x, y) for x, y, fits in found if fits}
+
+
+def _exact(space: Space) -> FloatArray | None:
     """Depth-first over every order and every lower left corner of a maximal free rectangle. None: not found."""
+    width, height = space.width_um, space.height_um
     macros = len(width)
-    seen: set[frozenset[tuple[float, float, float, float]]] = set()
+    alike = [(float(width[m]), float(height[m]), space.rooms_of(m).tobytes()) for m in range(macros)]
+    seen: set[frozenset[tuple[tuple[float, float, bytes], float, float]]] = set()
 
     def descend(
         placed: dict[int, tuple[float, float]], free: FloatArray, count: int
     ) -> dict[int, tuple[float, float]] | None:
         if len(placed) == macros:
             return placed
-        tried: set[tuple[float, float]] = set()
+        tried: set[tuple[float, float, bytes]] = set()
         for m in sorted(set(range(macros)) - set(placed), key=lambda i: -width[i] * height[i]):
-            w, h = float(width[m]), float(height[m])
-            if (w, h) in tried:
+            w, h, _ = alike[m]
+            if alike[m] in tried:
                 continue
-            tried.add((w, h))
-            for x, y in {
-                (min(r[0], max(canvas[0], canvas[2] - w)), min(r[1], max(canvas[1], canvas[3] - h)))
-                for r in free[:count]
-                if r[2] - r[0] >= w - FIT_UM and r[3] - r[1] >= h - FIT_UM
-            }:
+            tried.add(alike[m])
+            for x, y in _corners(space, free[:count], m):
                 now = {**placed, m: (x, y)}
-                key = frozenset((float(width[i]), float(height[i]), cx, cy) for i, (cx, cy) in now.items())
+                key = frozenset((alike[i], cx, cy) for i, (cx, cy) in now.items())
                 if key in seen or len(seen) >= EXACT_NODES:
                     continue
                 seen.add(key)
@@ -99,41 +136,58 @@ def _exact(canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height:
                     return found
         return None
 
-    found = descend({}, *free_space(canvas, obstacles))
+    found = descend({}, *free_space(space.canvas_um, space.obstacles_um))
     return np.array([found[m] for m in range(macros)]).reshape(-1, 2) if found else None
 
 
-def _shuffled_orders(width: FloatArray, height: FloatArray) -> Iterator[IntArray]:
+def _shuffled_orders(width: FloatArray, height: FloatArray, effort: float) -> Iterator[IntArray]:
     """Sizes blurred by up to 30 %, then sorted: near the good orders, but each time another one."""
     random = np.random.default_rng(0)
     keys = (height, width * height, np.maximum(width, height))
-    for k in range(min(SHUFFLED_TRIES, SHUFFLED_WORK // max(1, len(width)))):
+    for k in range(int(effort * min(SHUFFLED_TRIES, SHUFFLED_WORK // max(1, len(width))))):
         key = keys[k % len(keys)]
         yield np.argsort(-key * random.uniform(0.7, 1.3, len(width)), kind="stable").astype(np.int32)
 
 
-def pack_boxes(
-    canvas: FloatArray, obstacles: FloatArray, width: FloatArray, height: FloatArray, clearance: float
-) -> FloatArray | None:
-    """Centres (M, 2) of boxes packed into `canvas` beside `obstacles`; None if no try succeeds.
+def _roomy_last(space: Space, order: IntArray) -> IntArray:
+    """The same order, but boxes with rooms first, those with the least area of rooms before others."""
+    area = np.full(len(order), np.inf)
+    for m in range(len(order)):
+        if len(rooms := space.rooms_of(m)):
+            area[m] = np.prod(rooms[:, 2:] - rooms[:, :2], axis=1).sum()
+    return order[np.argsort(area[order], kind="stable")]
 
-    Boxes, obstacles and canvas edges end up `clearance` apart.
+
+def pack_boxes(space: Space, clearance: float, effort: float = 1.0) -> FloatArray | None:
+    """Centres (M, 2) of the padded boxes, packed; None if no try succeeds.
+
+    Boxes, obstacles and canvas edges end up `clearance` apart. effort: share of the shuffled tries.
     """
-    room, grown, w, h = with_clearance(canvas, obstacles, width, height, clearance)
-    size = np.stack([w, h], axis=1)
+    narrowed = with_clearance(space, clearance)
+    width, height = space.width_um, space.height_um
+    size = np.stack([narrowed.width_um, narrowed.height_um], axis=1)
+
+    def packed(order: IntArray, rule: int) -> FloatArray | None:
+        s = narrowed
+        corner, placed = pack_in_order(
+            s.canvas_um, s.obstacles_um, s.width_um, s.height_um, order, rule, s.room_start, s.rooms_um
+        )
+        return corner + size / 2 if placed == len(order) else None
+
+    has_rooms = bool(len(space.rooms_um))
     for order in _sorted_orders(width, height):
         for rule in RULES:
-            corner, placed = pack_in_order(room, grown, w, h, order, rule)
-            if placed == len(width):
-                return corner + size / 2
+            for tried in (order, _roomy_last(space, order)) if has_rooms else (order,):
+                if (centre := packed(tried, rule)) is not None:
+                    return centre
     if len(width) <= EXACT_MACROS:
-        found = _exact(room, grown, w, h)
+        found = _exact(narrowed)
         if found is not None:
             return found + size / 2
-    for number, order in enumerate(_shuffled_orders(width, height)):
-        corner, placed = pack_in_order(room, grown, w, h, order, RULES[number % len(RULES)])
-        if placed == len(width):
-            return corner + size / 2
+    for number, order in enumerate(_shuffled_orders(width, height, effort)):
+        tried = _roomy_last(space, order) if has_rooms and number % 2 else order
+        if (centre := packed(tried, RULES[number % len(RULES)])) is not None:
+            return centre
     return None
 
 
@@ -154,30 +208,57 @@ def inside(design: Design, placement: Placement) -> Placement:
     )
 
 
+def _turns(design: Design) -> Iterator[ByteArray]:
+    """Orientations (N,) to pack in: the start's where allowed; then, where quarter turns are, all lying, all standing,
+    and mixtures."""
+    start = turned_to_fit(design, design.start)
+    yield start.orientation
+    allowed = allowed_orientations(design)
+    free = (design.netlist.node_kind == NodeKind.HARD_MACRO) & ~design.start.fixed
+    upright, turned = allowed[:, :4].any(axis=1), allowed[:, 4:].any(axis=1)
+    both = np.flatnonzero(free & upright & turned)
+    if not len(both):
+        return
+    first = np.stack([np.argmax(allowed[:, :4], axis=1), 4 + np.argmax(allowed[:, 4:], axis=1)])
+    fits = [fits_somewhere(design, first[side].astype(np.int8)) for side in (0, 1)]
+    wide = design.netlist.width_um >= design.netlist.height_um
+    random = np.random.default_rng(0)
+    choices = [~wide, wide, *(random.random(len(wide)) < 0.5 for _ in range(TURNED_TRIES))]  # True: a quarter turn
+    for choice in choices:
+        side = np.where(fits[0] & fits[1], choice, ~fits[0]).astype(int)
+        orientation = start.orientation.copy()
+        orientation[both] = np.where(
+            (orientation[both] >= Orientation.E) == side[both], orientation[both], first[side[both], both]
+        )
+        yield orientation
+
+
 def pack(design: Design) -> Placement:
-    """Pack the movable hard macros from nothing; orientations, fixed nodes and ports as in the design's start.
+    """Pack the movable hard macros from nothing; fixed nodes and ports as in the design's start, orientations too
+    where constraints do not ask for others.
 
     Soft macros stay where the start has them, pulled into the canvas. Raises InfeasibleError if a bound is broken
     (`check_feasible`) or if no packing was found, with what was tried.
     """
     check_feasible(design)
-    boxes = macro_boxes(design, design.start)
-    movable = boxes.movable
-    width, height = boxes.width_um[movable], boxes.height_um[movable]
-    canvas, obstacles = canvas_box_um(design), obstacles_um(design)
-    for clearance in (clearance_um(design), 0.0):
-        centre = pack_boxes(canvas, obstacles, width, height, clearance)
-        if centre is None:
-            continue
-        x, y = design.start.x_um.copy(), design.start.y_um.copy()
-        x[boxes.node[movable]], y[boxes.node[movable]] = centre[:, 0], centre[:, 1]
-        packed = inside(design, design.start.moved(x_um=x, y_um=y))
-        if check(design, packed).overlap_count == 0:
-            return separate(design, packed)
-    area = float((width * height).sum())
+    turns = list(_turns(design))
+    for orientation in turns:
+        space = space_of(design, orientation)
+        for clearance in (clearance_um(design), 0.0):
+            centre = pack_boxes(space, clearance, 1 / len(turns))
+            if centre is None:
+                continue
+            x, y = design.start.x_um.copy(), design.start.y_um.copy()
+            x[space.node], y[space.node] = (centre - space.offset_um).T
+            packed = inside(design, design.start.moved(x_um=x, y_um=y, orientation=orientation))
+            if not check(design, packed).broken_by_macros:
+                return separate(design, packed)
+    area, canvas = float((space.width_um * space.height_um).sum()), design.canvas
     raise InfeasibleError(
-        f"no legal packing found for {len(width)} movable macros of {area:.6g} µm² in all on a canvas of "
-        f"{canvas[2]:.6g} x {canvas[3]:.6g} µm with {len(obstacles)} fixed macros and blockages "
-        f"(utilisation {100 * area / (canvas[2] * canvas[3]):.1f} % of the whole canvas); tried orders sorted by 5 "
-        f"keys with 4 corner rules, {'exact search, ' if len(width) <= EXACT_MACROS else ''}and shuffled orders"
+        f"no legal packing found for {len(space.node)} movable macros of {area:.6g} µm² in all"
+        f"{'' if rules_of(design) is None else ' with their halos and spacing'} on a canvas of "
+        f"{canvas.width_um:.6g} x {canvas.height_um:.6g} µm with {len(space.obstacles_um)} fixed macros and blockages "
+        f"(utilisation {100 * area / (canvas.width_um * canvas.height_um):.1f} % of the whole canvas); tried orders "
+        f"sorted by 5 keys with 4 corner rules, {'exact search, ' if len(space.node) <= EXACT_MACROS else ''}and "
+        f"shuffled orders{'' if rules_of(design) is None else '; the design has constraints, see docs/constraints.md'}"
     )

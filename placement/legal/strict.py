@@ -13,7 +13,7 @@ import numpy as np
 
 from netlists.model import Design, FloatArray, IntArray, Placement
 from placement.legal.boxes import MacroBoxes, canvas_box_um, macro_boxes
-from placement.legal.check import STORED_PAIRS, overlapping_pairs
+from placement.legal.overlaps import STORED_PAIRS, overlapping_pairs
 
 FloatType = type[np.float32] | type[np.float64]
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from netlists.model import Design, Placement
 from placement.cost import CostReport, evaluate
-from placement.cost.geometry import half_size
 from placement.cost.incremental import COST, State, new_state, rebuild
 from placement.cost.problem import Problem, problem_of
 from placement.legal import check, separate
-from placement.search.board import Board, new_board
+from placement.search.board import Board, new_board, note_places
 from placement.search.budget import Budget
 from placement.search.loop import KINDS, flip_pass, run
 from placement.search.result import SearchResult, StageGain
@@ -81,11 +80,7 @@ class _Run:
         rebuild(p, s)
         self.since_rebuild = 0
         b.best[0] = s.total[COST]
-        for node in np.flatnonzero(b.slot >= 0):
-            half_w, half_h = half_size(p, node, s.orientation[node])
-            slot = b.slot[node]
-            b.left[slot], b.right[slot] = s.x[node] - half_w, s.x[node] + half_w
-            b.bottom[slot], b.top[slot] = s.y[node] - half_h, s.y[node] + half_h
+        note_places(p, s, b)
 
     def stage(self, stage: Stage) -> StageGain:
         budget, board = self.budget, self.board

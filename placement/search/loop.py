@@ -14,7 +14,18 @@ from placement.cost.geometry import half_size
 from placement.cost.incremental import COST, MOVED, State, accept, propose, trial, withdraw
 from placement.cost.problem import Problem
 from placement.kernels import inlined, kernel
-from placement.search.board import Board, below, clamp, fits, save_best, set_box, uniform
+from placement.search.board import (
+    Board,
+    below,
+    clamp,
+    fits,
+    may_swap,
+    may_turn,
+    note_place,
+    other_class,
+    save_best,
+    uniform,
+)
 
 STEP, TO_NET, ANYWHERE, SWAP, FLIP = 0, 1, 2, 3, 4
 KINDS = 5
@@ -82,7 +93,7 @@ def _propose_swap(p: Problem, s: State, b: Board, node: int) -> bool:
         if count == 0:
             return False
         other = b.peer[first + below(b, count)]
-        if other == node:
+        if other == node or not may_swap(p, s, b, node, other):
             return False
         propose(p, s, node, s.x[other], s.y[other], s.orientation[node])
         propose(p, s, other, s.x[node], s.y[node], s.orientation[other])
@@ -96,12 +107,17 @@ def _propose_swap(p: Problem, s: State, b: Board, node: int) -> bool:
 
 @inlined
 def _propose_flip(p: Problem, s: State, b: Board) -> bool:
-    """A hard macro in another orientation of its class."""
+    """A hard macro in another orientation that it may have."""
     if len(b.movable_hard) == 0:
         return False
     node = b.movable_hard[below(b, len(b.movable_hard))]
     now = int(s.orientation[node])
-    propose(p, s, node, s.x[node], s.y[node], (now & 4) | ((now + 1 + below(b, 3)) & 3))
+    o = (now & 4) | ((now + 1 + below(b, 3)) & 3)
+    if other_class(b, node, now) and uniform(b) < 0.5:
+        o ^= 4
+    if not may_turn(p, s, b, node, o):
+        return False
+    propose(p, s, node, s.x[node], s.y[node], o)
     return True
 
 
@@ -112,10 +128,8 @@ def _take(p: Problem, s: State, b: Board) -> None:
     accept(p, s)
     for i in range(moved):
         node = s.moved[i]
-        slot = b.slot[node]
-        if slot >= 0:
-            half_w, half_h = half_size(p, node, s.orientation[node])
-            set_box(b, slot, s.x[node], s.y[node], half_w, half_h)
+        if b.slot[node] >= 0:
+            note_place(p, s, b, node)
 
 
 @kernel
@@ -175,7 +189,7 @@ def run(
 
 @kernel
 def flip_pass(p: Problem, s: State, b: Board) -> int:
-    """Try every movable hard macro in every orientation of its class until no flip is better. Returns the trials.
+    """Try every movable hard macro in every orientation that it may have until none is better. Returns the trials.
 
     Starts from, and leaves, a state that is the board's best placement.
     """
@@ -184,9 +198,12 @@ def flip_pass(p: Problem, s: State, b: Board) -> int:
     while better:
         better = False
         for node in b.movable_hard:
-            for turn in range(1, 4):
+            for turn in range(1, 8 if b.constrained else 4):
                 now = int(s.orientation[node])
-                propose(p, s, node, s.x[node], s.y[node], (now & 4) | ((now + turn) & 3))
+                o = (now & 4) | ((now + turn) & 3) if turn < 4 else now ^ turn
+                if not may_turn(p, s, b, node, o):
+                    continue
+                propose(p, s, node, s.x[node], s.y[node], o)
                 trials += 1
                 cost = trial(p, s, s.total[COST])
                 if cost < s.total[COST] * (1.0 - 1e-12):

@@ -94,6 +94,26 @@ def test_a_search_job_ends_done_and_better_with_files_that_say_what_the_database
     assert session_processes(process.pid) == []
 
 
+def test_a_jobs_constraints_hold_to_the_written_file(make_job: Callable[..., PrivateJob], sample: list[Path]) -> None:
+    rules = {
+        "version": 1,
+        "macro_spacing_um": 2,
+        "boundary_spacing_um": 3,
+        "macros": [{"pattern": "*", "halo_um": 1.5}],
+    }
+    job = make_job(seconds=8, constraints=rules)
+    _, errors = start(job).communicate(timeout=DEADLINE_S)
+    record = job.store.job(job.job_id)
+    assert (record.state, record.cause) == (JobState.DONE, None), errors
+    best = job.store.placements(job.job_id)[0]
+    assert set(best.formats) == {"plc", "pb", "svg", "png", "json", "constraints"}
+    design = load_design(sample, constraints=best.folder / "constraints.json")
+    placement = read_plc(best.folder / "placement.plc", design.netlist).placement
+    assert check(design, placement).legal
+    assert design.constraints is not None
+    assert (design.constraints.macro_spacing_um, design.constraints.halo_um.max()) == (2, 1.5)
+
+
 def test_no_time_at_all_gives_the_legalised_start(make_job: Callable[..., PrivateJob]) -> None:
     job = make_job(seconds=0)
     process = start(job)

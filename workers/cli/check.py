@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from workers.cli.options import NETLIST_HELP, json_option, load, netlist_argument, show
+from workers.cli.options import NETLIST_HELP, constraints_option, json_option, load, netlist_argument, show
 
 
 @click.command(
@@ -25,16 +24,16 @@ from workers.cli.options import NETLIST_HELP, json_option, load, netlist_argumen
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The .plc placed from: fixed nodes must be where it has them.",
 )
+@constraints_option
 @json_option
-def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, as_json: bool) -> None:
+def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, constraints: Path | None, as_json: bool) -> None:
+    from netlists.load import placement_of
     from placement.cost import evaluate as exact_cost
     from placement.legal import check as check_legality
     from placement.legal import strict_overlaps
 
-    design = load(netlist, plc)
-    result = design.start
-    if start is not None:
-        design = replace(design, start=load(netlist, start).start)
+    design = load(netlist, plc if start is None else start, constraints)
+    result = placement_of(design, plc)
     legality = check_legality(design, result)
     report = {
         "legal": legality.legal,
@@ -42,6 +41,7 @@ def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, as_json: boo
         "outside": len(legality.outside),
         # by rounding alone, for tools that compute in float32: no fault, and never in what Placewright writes
         "overlaps_in_float32": None if len(legality.not_finite) else strict_overlaps(design, result).total,
+        "broken_rules": legality.rules.count,
         "problems": legality.problems(),
         **exact_cost(design, result).as_dict(),
     }

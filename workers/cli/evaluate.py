@@ -6,23 +6,37 @@ from pathlib import Path
 
 import click
 
-from workers.cli.options import NETLIST_HELP, design_report, json_option, load, netlist_argument, plc_option, show
+from workers.cli.options import (
+    NETLIST_HELP,
+    constraints_option,
+    design_report,
+    json_option,
+    load,
+    netlist_argument,
+    plc_option,
+    show,
+)
 
 
 @click.command(help=f"Cost and counts of a netlist at a placement.\n\n{NETLIST_HELP}")
 @netlist_argument
 @plc_option
+@constraints_option
 @json_option
-def evaluate(netlist: tuple[Path, ...], plc: Path | None, as_json: bool) -> None:
+def evaluate(netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, as_json: bool) -> None:
+    from netlists.load import placement_of
     from placement.cost import evaluate as exact_cost
     from placement.legal import check
 
-    design = load(netlist, plc, require_hard_macros=False)
-    legality = check(design, design.start)
+    design = load(netlist, plc, constraints, require_hard_macros=False)
+    # The file's placement as it is; constraints may have pre-placed macros in the design's start.
+    placement = design.start if plc is None else placement_of(design, plc)
+    legality = check(design, placement)
     report = {
-        **exact_cost(design, design.start).as_dict(),
+        **exact_cost(design, placement).as_dict(),
         **design_report(design),
         "overlaps": len(legality.overlaps),
         "outside": len(legality.outside),
+        **({} if design.constraints is None else {"broken_rules": legality.rules.count}),
     }
     show(report, as_json=as_json, title=f"{design.name}: exact cost")

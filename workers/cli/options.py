@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from netlists.constraints_file import constraint_counts
 from netlists.load import load_design
 from netlists.model import Design
 
@@ -21,6 +22,11 @@ NETLIST_HELP = "NETLIST is a netlist.pb.txt (.gz too), one of several parts of i
 netlist_argument = click.argument("netlist", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 plc_option = click.option(
     "--plc", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Placement to take (.plc, .gz too)."
+)
+constraints_option = click.option(
+    "--constraints",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Constraints (JSON, docs/constraints.md); those among the netlist's files come first.",
 )
 
 
@@ -42,15 +48,23 @@ class Seconds(click.FloatRange):
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
-def load(netlist: tuple[Path, ...], plc: Path | None, *, require_hard_macros: bool = True) -> Design:
+def load(
+    netlist: tuple[Path, ...],
+    plc: Path | None,
+    constraints: Path | None = None,
+    *,
+    require_hard_macros: bool = True,
+) -> Design:
     """The design that a command's arguments name. Raises InputError."""
-    return load_design(list(netlist), plc, require_hard_macros=require_hard_macros)
+    return load_design(list(netlist), plc, require_hard_macros=require_hard_macros, constraints=constraints)
 
 
 def design_report(design: Design) -> dict[str, Any]:
     """Counts as every report shows them, plus what was derived and what the user should know."""
     counts = design.netlist.counts()
     report: dict[str, Any] = {name: counts[name] for name in ("hard_macros", "soft_macros", "ports", "cells", "nets")}
+    if design.constraints is not None:
+        report["constraints"] = {name: value for name, value in constraint_counts(design).items() if value}
     if design.derived:
         report["derived"] = dict(design.derived)
     if design.warnings:

@@ -20,6 +20,7 @@ from workers.cli.options import (
     NETLIST_HELP,
     Seconds,
     compiled_programs,
+    constraints_option,
     design_report,
     json_option,
     load,
@@ -37,6 +38,7 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 @click.command(help=f"Place the macros of a netlist and write the result.\n\n{NETLIST_HELP}")
 @netlist_argument
 @plc_option
+@constraints_option
 @click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True)
 @click.option(
     "--seconds",
@@ -61,6 +63,7 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 def place(
     netlist: tuple[Path, ...],
     plc: Path | None,
+    constraints: Path | None,
     method: str,
     seconds: float,
     seed: int,
@@ -71,11 +74,12 @@ def place(
 ) -> None:
     from backend.jobs.private import create_private_job
     from netlists.circuit_training.plc import read_plc
+    from netlists.constraints_file import plain_constraints
     from netlists.load import input_files
     from placement.cost import evaluate
     from placement.legal import check, check_feasible
 
-    design = load(netlist, plc)  # bad input is told at once, before anything is written
+    design = load(netlist, plc, constraints)  # bad input is told at once, before anything is written
     check_feasible(design)
     if policy is not None:
         _check_policy(policy, method, workers)
@@ -91,6 +95,7 @@ def place(
         seconds=seconds,
         seed=seed,
         workers=workers,
+        constraints=plain_constraints(constraints),
     )
     if policy is not None:
         from workers.agents import policies

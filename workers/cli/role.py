@@ -59,7 +59,7 @@ def _body(life: Life, store: JobStore, learning: str, until_s: float | None) -> 
     from netlists.load import load_design
 
     job = store.job(life.job_id)
-    design = load_design(list(job.design_files), name=job.design_name)
+    design = load_design(list(job.design_files), name=job.design_name, constraints=job.constraints)
     if life.role == "optimiser":
         from workers.optimiser import run_optimiser
 

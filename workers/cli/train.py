@@ -23,6 +23,7 @@ from workers.cli.options import (
     NETLIST_HELP,
     Seconds,
     compiled_programs,
+    constraints_option,
     json_option,
     load,
     netlist_argument,
@@ -44,6 +45,7 @@ MAX_RESTARTS = 3
 @click.command(help=f"Train a placement policy on a netlist.\n\n{NETLIST_HELP}")
 @netlist_argument
 @plc_option
+@constraints_option
 @click.option("--algorithm", type=click.Choice(ALGORITHMS), default="impala", show_default=True)
 @click.option("--actors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--replay-shards", type=click.IntRange(1, 16), default=1, show_default=True)
@@ -62,6 +64,7 @@ MAX_RESTARTS = 3
 def train(
     netlist: tuple[Path, ...],
     plc: Path | None,
+    constraints: Path | None,
     algorithm: str,
     actors: int,
     replay_shards: int,
@@ -75,6 +78,7 @@ def train(
     as_json: bool,
 ) -> None:
     from backend.jobs.private import create_private_job
+    from netlists.constraints_file import plain_constraints
     from netlists.load import input_files
     from placement.legal import check_feasible
     from workers.agents import policies
@@ -82,7 +86,7 @@ def train(
     from workers.menger.launch import RoleSet
     from workers.topology import Topology, learning_available
 
-    design = load(netlist, plc)  # bad input is told at once, before anything is written
+    design = load(netlist, plc, constraints)  # bad input is told at once, before anything is written
     check_feasible(design)
     learning = _with_algorithm(learning, algorithm)
     settings = train_config(learning, seed=seed, policy=policy)
@@ -103,6 +107,7 @@ def train(
         seconds=seconds,
         seed=seed,
         workers=actors,
+        constraints=plain_constraints(constraints),
     )
     folder = job.store.job(job.job_id).folder
     if policy is not None:

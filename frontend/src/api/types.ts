@@ -230,7 +230,7 @@ export interface paths {
         };
         /**
          * Get Placement File
-         * @description A placement in one of its formats: plc, pb, svg, png, json.
+         * @description A placement in one of its formats: plc, pb, svg, png, json; constraints, where the design or the job has any.
          */
         get: operations["get_placement_file_api_v1_placements__placement_id__files__format__get"];
         put?: never;
@@ -312,6 +312,34 @@ export interface components {
             ver_routes_per_um: number;
             /** Width Um */
             width_um: number;
+        };
+        /**
+         * ConstraintsRead
+         * @description What rules a design has, counted. Lengths µm.
+         */
+        ConstraintsRead: {
+            /** Blockages */
+            blockages: number;
+            /** Fixed Macros */
+            fixed_macros: number;
+            /** Macro Spacing Um */
+            macro_spacing_um: number;
+            /** Macros In Regions */
+            macros_in_regions: number;
+            /**
+             * Macros Off Boundary
+             * @description Macros that keep a distance from the canvas' edge
+             */
+            macros_off_boundary: number;
+            /** Macros With Halo */
+            macros_with_halo: number;
+            /**
+             * Macros With Orientations
+             * @description Macros whose orientations are listed
+             */
+            macros_with_orientations: number;
+            /** Regions */
+            regions: number;
         };
         /**
          * Costs
@@ -504,6 +532,8 @@ export interface components {
          */
         DesignRead: {
             canvas?: components["schemas"]["CanvasRead"] | null;
+            /** @description Rules that came with the files */
+            constraints?: components["schemas"]["ConstraintsRead"] | null;
             counts?: components["schemas"]["Counts"] | null;
             /**
              * Created At
@@ -624,6 +654,28 @@ export interface components {
          *     }
          */
         JobCreate: {
+            /**
+             * Constraints
+             * @description Rules of this job, on top of the design's: the object of a constraints file (docs/constraints.md)
+             * @example {
+             *       "macro_spacing_um": 2,
+             *       "macros": [
+             *         {
+             *           "halo_um": [
+             *             1,
+             *             1,
+             *             1,
+             *             1
+             *           ],
+             *           "pattern": "*"
+             *         }
+             *       ],
+             *       "version": 1
+             *     }
+             */
+            constraints?: {
+                [key: string]: unknown;
+            } | null;
             /** Design Id */
             design_id: string;
             /** @default auto */
@@ -745,6 +797,12 @@ export interface components {
              * @description Why it failed or was cancelled
              */
             cause?: string | null;
+            /**
+             * Constrained
+             * @description Whether the job has constraints of its own
+             * @default false
+             */
+            constrained: boolean;
             /**
              * Created At
              * Format: date-time
@@ -957,7 +1015,7 @@ export interface components {
              */
             created_at: string;
             /** Formats */
-            formats: ("plc" | "pb" | "svg" | "png" | "json")[];
+            formats: ("plc" | "pb" | "svg" | "png" | "json" | "constraints")[];
             /** Id */
             id: string;
             /** Job Id */
@@ -1038,6 +1096,7 @@ export interface components {
     pathItems: never;
 }
 export type CanvasRead = components['schemas']['CanvasRead'];
+export type ConstraintsRead = components['schemas']['ConstraintsRead'];
 export type Costs = components['schemas']['Costs'];
 export type Counts = components['schemas']['Counts'];
 export type DesignFile = components['schemas']['DesignFile'];

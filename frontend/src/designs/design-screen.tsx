@@ -1,7 +1,7 @@
 /** Before a job: what was read from the files, what was derived or looks wrong, the start in numbers and as a picture, the job form. */
 import { useMemo } from "preact/hooks";
 import { api, isNotFound } from "../api/client";
-import type { CanvasRead, Counts, DesignRead } from "../api/types";
+import type { CanvasRead, ConstraintsRead, Counts, DesignRead } from "../api/types";
 import { buildScene } from "../geometry/scene";
 import { JobForm } from "../jobs/job-form";
 import { LayoutView } from "../layout/layout-view";
@@ -131,6 +131,7 @@ function Preview({ design, counts, canvas }: { design: DesignRead; counts: Count
           </dl>
           <Derived derived={design.derived ?? {}} />
         </section>
+        {design.constraints && <Constraints rules={design.constraints} />}
         {design.start_costs && (
           <section class="panel" aria-labelledby="start-title">
             <h2 id="start-title">Costs of the start as uploaded</h2>
@@ -146,6 +147,32 @@ function Preview({ design, counts, canvas }: { design: DesignRead; counts: Count
         )}
       </div>
     </div>
+  );
+}
+
+/** Rules that came with the files; nothing where there are none. */
+function Constraints({ rules }: { rules: ConstraintsRead }) {
+  const rows: [string, number][] = [
+    ["Fixed hard macros", rules.fixed_macros],
+    ["Macros with a halo", rules.macros_with_halo],
+    ["Macros in regions", rules.macros_in_regions],
+    ["Macros with listed orientations", rules.macros_with_orientations],
+    ["Macros kept off the edge", rules.macros_off_boundary],
+    ["Regions", rules.regions],
+    ["Blockages", rules.blockages],
+  ];
+  const shown = rows.filter(([, value]) => value > 0);
+  if (shown.length === 0 && rules.macro_spacing_um === 0) return null;
+  return (
+    <section class="panel" aria-labelledby="constraints-title">
+      <h2 id="constraints-title">Constraints</h2>
+      <dl class="facts">
+        {shown.map(([name, value]) => (
+          <Fact key={name} name={name} value={count(value)} />
+        ))}
+        {rules.macro_spacing_um > 0 && <Fact name="Macro spacing" value={microns(rules.macro_spacing_um)} />}
+      </dl>
+    </section>
   );
 }
 

@@ -10,6 +10,7 @@ export const FORMATS: Readonly<Record<Format, { readonly label: string; readonly
   svg: { label: "SVG", what: "Picture, vector" },
   png: { label: "PNG", what: "Picture, pixels" },
   json: { label: "JSON", what: "Positions for scripts" },
+  constraints: { label: "Constraints", what: "Rules that it was placed under" },
 };
 
 export function Downloads({ job, placements }: { job: JobRead; placements: readonly PlacementRead[] }) {

@@ -134,11 +134,62 @@ export function JobForm({ designId }: { designId: string }) {
         />
         <Help id="job-name-help" error={errors.name} />
       </div>
+      <ConstraintsField
+        text={values.constraints}
+        error={errors.constraints}
+        onText={(constraints) => set({ constraints })}
+      />
       {error != null && <Failure title="The job was not started" error={error} onDismiss={() => setError(null)} />}
       <button type="submit" class="button button-primary button-wide" disabled={busy}>
         <Icon name="play" /> {busy ? "Starting …" : "Start job"}
       </button>
     </form>
+  );
+}
+
+/** Rules of this job alone: typed, pasted or taken from a file. */
+function ConstraintsField({
+  text,
+  error,
+  onText,
+}: {
+  text: string;
+  error: string | undefined;
+  onText: (text: string) => void;
+}) {
+  return (
+    <details class="field" open={error !== undefined || undefined}>
+      <summary class="field-label">
+        Constraints <span class="muted">(optional)</span>
+      </summary>
+      <label class="field-label" for="job-constraints">
+        JSON: halos, regions, spacings, places; on top of the design's own
+      </label>
+      <textarea
+        id="job-constraints"
+        class="code-input"
+        rows={6}
+        spellcheck={false}
+        placeholder={'{"version": 1, "macro_spacing_um": 2}'}
+        value={text}
+        aria-invalid={error !== undefined}
+        aria-describedby="job-constraints-help"
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
+      <Help id="job-constraints-help" error={error} />
+      <label class="field-label" for="job-constraints-file">
+        Or take them from a file
+      </label>
+      <input
+        id="job-constraints-file"
+        type="file"
+        accept=".json"
+        onChange={async (event) => {
+          const file = event.currentTarget.files?.[0];
+          if (file) onText(await file.text());
+        }}
+      />
+    </details>
   );
 }
 

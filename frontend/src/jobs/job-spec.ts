@@ -40,7 +40,7 @@ export const TIMES: readonly { readonly seconds: number; readonly label: string 
 
 /** Limits of `JobCreate` in backend/schemas.py. */
 export const LIMITS = { seconds: [1, 7 * 86_400], seed: [0, 2 ** 31 - 1], workers: [1, 64] } as const;
-export const DEFAULTS = { method: "auto", seconds: "60", seed: "0", workers: "2", name: "" } as const;
+export const DEFAULTS = { method: "auto", seconds: "60", seed: "0", workers: "2", name: "", constraints: "" } as const;
 
 export interface FormValues {
   readonly method: Method;
@@ -48,9 +48,11 @@ export interface FormValues {
   readonly seed: string;
   readonly workers: string;
   readonly name: string;
+  /** JSON, docs/constraints.md; empty = none. */
+  readonly constraints: string;
 }
 
-export type FieldErrors = Partial<Record<"seconds" | "seed" | "workers" | "name", string>>;
+export type FieldErrors = Partial<Record<"seconds" | "seed" | "workers" | "name" | "constraints", string>>;
 
 /** What is wrong with each field, in words; an empty object = nothing. */
 export function checkForm(values: FormValues): FieldErrors {
@@ -68,7 +70,21 @@ export function checkForm(values: FormValues): FieldErrors {
   number("seed", true, "");
   number("workers", true, " processes");
   if (values.name.length > 200) errors.name = "At most 200 characters.";
+  const wrong = constraintsProblem(values.constraints);
+  if (wrong) errors.constraints = wrong;
   return errors;
+}
+
+/** What the page can see of a constraints text by itself; whether the design can have them is the service's to say. */
+export function constraintsProblem(text: string): string | null {
+  if (text.trim() === "") return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return null;
+    return 'Enter a JSON object, such as {"version": 1, "macro_spacing_um": 2}.';
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`;
+  }
 }
 
 /** The request that a form without errors stands for. */
@@ -79,4 +95,5 @@ export const toJob = (designId: string, values: FormValues): JobCreate => ({
   seed: Number(values.seed),
   workers: Number(values.workers),
   name: values.name.trim() || null,
+  constraints: values.constraints.trim() === "" ? null : JSON.parse(values.constraints),
 });

@@ -59,7 +59,15 @@ describe("job form", () => {
   const form = { ...DEFAULTS };
   it("accepts its defaults", () => {
     expect(checkForm(form)).toEqual({});
-    expect(toJob("d", form)).toEqual({ design_id: "d", method: "auto", seconds: 60, seed: 0, workers: 2, name: null });
+    expect(toJob("d", form)).toEqual({
+      design_id: "d",
+      method: "auto",
+      seconds: 60,
+      seed: 0,
+      workers: 2,
+      name: null,
+      constraints: null,
+    });
   });
 
   it.each([
@@ -75,6 +83,14 @@ describe("job form", () => {
     ["workers", "Infinity"],
   ] as const)("refuses %s = %s and says so at that field only", (field, value) => {
     expect(Object.keys(checkForm({ ...form, [field]: value }))).toEqual([field]);
+  });
+
+  it("takes constraints as a JSON object, and says what is wrong with others", () => {
+    const constraints = '{"version": 1, "macro_spacing_um": 2}';
+    expect(checkForm({ ...form, constraints })).toEqual({});
+    expect(toJob("d", { ...form, constraints }).constraints).toEqual({ version: 1, macro_spacing_um: 2 });
+    for (const text of ["[1]", "7", "null", "{", "{'version': 1}"])
+      expect(Object.keys(checkForm({ ...form, constraints: text }))).toEqual(["constraints"]);
   });
 
   it("takes the limits themselves", () => {

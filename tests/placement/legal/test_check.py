@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netlists.model import Orientation
 from placement.legal import TOLERANCE_UM, check
-from placement.legal.check import pairs_um
+from placement.legal.overlaps import pairs_um
 
 
 def slow_pairs(corners: list[tuple[float, float, float, float]]) -> dict[tuple[int, int], tuple[float, float]]:

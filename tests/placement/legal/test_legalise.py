@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from netlists.errors import InfeasibleError
 from netlists.model import NodeKind, Orientation
 from placement.legal import check, legalise, pack
-from placement.legal.check import outside_um, pairs_um
 from placement.legal.legalise import displacement_um, draw_nearer, place_nearest, push_apart
+from placement.legal.overlaps import outside_um, pairs_um
 
 CANVAS = np.array([0.0, 0.0, 100.0, 100.0])
 NOTHING = np.zeros((0, 4))
+ANYWHERE = np.zeros(100, np.int32), np.zeros((0, 4))  # no rooms
 
 
 def test_a_legal_start_stays_exactly(make_design) -> None:
@@ -112,7 +113,7 @@ def test_drawing_nearer_never_moves_further_or_breaks(make_design) -> None:
     design = make_design(size)
     packed = pack(design)
     centre, wish = np.stack([packed.x_um, packed.y_um], axis=1), random.uniform(10, 90, (60, 2))
-    drawn = draw_nearer(CANVAS, NOTHING, size[:, 0].copy(), size[:, 1].copy(), wish, centre, 5)
+    drawn = draw_nearer(CANVAS, NOTHING, size[:, 0].copy(), size[:, 1].copy(), wish, centre, 5, *ANYWHERE)
     assert displacement_um(drawn, wish) < displacement_um(centre, wish)
     assert check(design, packed.moved(x_um=drawn[:, 0], y_um=drawn[:, 1])).legal
 
@@ -122,7 +123,7 @@ def test_pushing_apart_ends_without_overlap_where_there_is_room() -> None:
     size = random.uniform(3, 9, (50, 2))
     wish = random.normal(50, 5, (50, 2))
     obstacle = np.array([[45.0, 45.0, 50.0, 50.0]])
-    pushed = push_apart(CANVAS, obstacle, size[:, 0].copy(), size[:, 1].copy(), wish, 5000)
+    pushed = push_apart(CANVAS, obstacle, size[:, 0].copy(), size[:, 1].copy(), wish, 5000, *ANYWHERE)
     corners = np.concatenate([pushed - size / 2, pushed + size / 2], axis=1)
     _, extent, _ = pairs_um(np.concatenate([corners, obstacle]))
     assert extent.min(axis=1).max(initial=0.0) < 1e-3
@@ -131,7 +132,7 @@ def test_pushing_apart_ends_without_overlap_where_there_is_room() -> None:
 
 def test_pushing_two_apart_keeps_their_order() -> None:
     wish = np.array([[50.0, 50.0], [50.5, 49.0]])
-    pushed = push_apart(CANVAS, NOTHING, np.full(2, 10.0), np.full(2, 10.0), wish, 400)
+    pushed = push_apart(CANVAS, NOTHING, np.full(2, 10.0), np.full(2, 10.0), wish, 400, *ANYWHERE)
     assert pushed[0, 1] - pushed[1, 1] == pytest.approx(10, abs=1e-6)
     assert pushed[:, 0].tolist() == [50.0, 50.5]
 
@@ -139,7 +140,7 @@ def test_pushing_two_apart_keeps_their_order() -> None:
 def test_place_nearest_says_how_many_fitted() -> None:
     side = np.full(3, 60.0)
     order = np.arange(3, dtype=np.int32)
-    _, fitted = place_nearest(CANVAS, NOTHING, side, side, np.full((3, 2), 50.0), order)
+    _, fitted = place_nearest(CANVAS, NOTHING, side, side, np.full((3, 2), 50.0), order, *ANYWHERE)
     assert fitted == 1
 
 

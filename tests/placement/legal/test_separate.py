@@ -15,8 +15,9 @@ from netlists.circuit_training.writer import write_plc
 from netlists.load import load_design
 from netlists.model import Design, NodeKind, Placement
 from placement.legal import check, legalise, pack, separate, strict_overlaps
-from placement.legal.boxes import canvas_box_um, clearance_um, obstacles_um
+from placement.legal.boxes import clearance_um
 from placement.legal.pack import pack_boxes
+from placement.legal.space import space_of
 
 MakeDesign = Callable[..., Design]
 BOTH = (np.float64, np.float32)
@@ -46,10 +47,8 @@ def slow_overlaps(design: Design, placement: Placement, dtype: type) -> int:
 
 def edge_to_edge(design: Design) -> Placement:
     """Packed without any clearance."""
-    n, movable = design.netlist, ~design.start.fixed
-    centre = pack_boxes(
-        canvas_box_um(design), obstacles_um(design), n.width_um[movable].copy(), n.height_um[movable].copy(), 0.0
-    )
+    movable = ~design.start.fixed
+    centre = pack_boxes(space_of(design, design.start.orientation), 0.0)
     assert centre is not None
     x, y = design.start.x_um.copy(), design.start.y_um.copy()
     x[movable], y[movable] = centre.T
