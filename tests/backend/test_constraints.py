@@ -56,7 +56,7 @@ def test_kept_with_the_job(client: TestClient, services: Services, placed_design
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ({}, "constraints: version: is missing, must be 1"),
+        ({}, "constraints: version is missing, must be 1"),
         ({"version": 1, "halo_um": 1}, "constraints: unknown key 'halo_um'; known are format, version,"),
         ({"version": 1, "macros": [{"name": "nobody"}]}, "macros[0].name: the design has no macro 'nobody'"),
         ({"version": 1, "macros": [{"pattern": "*", "region": "right"}]}, "macros[0].region is 'right', which is no"),

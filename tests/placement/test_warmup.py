@@ -24,8 +24,8 @@ def signatures():
 warm_up()
 before = signatures()
 modules = {module for module, _, _ in before}
-for expected in ("legal.legalise", "legal.pack", "legal.check", "cost.proxy", "search.loop", "env.kernels", "env.soft",
-                 "analytic.shape"):
+for expected in ("legal.legalise", "legal.pack", "legal.overlaps", "cost.proxy", "search.loop", "env.kernels",
+                 "env.soft", "analytic.shape"):
     assert f"placement.{expected}" in modules, (expected, sorted(modules))
 
 from netlists.model import NodeKind

@@ -10,14 +10,17 @@ import pytest
 from click.testing import CliRunner
 
 from netlists.circuit_training.writer import write_plc
+from netlists.errors import PlacewrightError
 from netlists.load import load_design
 from netlists.samples import write_sample
 from placement.legal import legalise
-from workers.cli.main import main
+from workers.cli.main import cli
 
 
 def run(*words: object) -> tuple[int, dict]:
-    answer = CliRunner().invoke(main, [str(word) for word in words] + ["--json"])
+    answer = CliRunner().invoke(cli, [str(word) for word in words] + ["--json"])
+    if isinstance(answer.exception, PlacewrightError):
+        return 2, {"text": str(answer.exception)}  # as `main` tells it
     lines = answer.output.strip().splitlines()
     return answer.exit_code, json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {"text": answer.output}
 
