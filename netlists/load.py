@@ -28,18 +28,19 @@ from netlists.constraints_file import (
 )
 from netlists.errors import InputError, MismatchError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
-from netlists.model import Canvas, Design, Netlist, NodeKind, Placement, oriented_size_um
+from netlists.lefdef.flat import Options
+from netlists.model import Canvas, Database, Design, Netlist, NodeKind, Placement, oriented_size_um
 from netlists.parsed import ParsedNetlist
 from netlists.sources import FAMILIES, Source, source_of
 
 SUPPORTED = (
-    "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts) and Bookshelf designs"
-    " (.aux .nodes .nets .pl .scl .wts), plain or .gz, with or without a .plc"
+    "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts), Bookshelf designs"
+    " (.aux .nodes .nets .pl .scl .wts), and LEF with DEF, plain or .gz, with or without a .plc"
     " and constraints (*.constraints.json)"
 )
 # Names by which files of other tools are known, for a clear refusal.
 _OTHER_FORMATS = {
-    ".def": "DEF", ".lef": "LEF", ".v": "Verilog", ".sv": "Verilog", ".gds": "GDSII", ".zip": "zip archive",
+    ".v": "Verilog", ".sv": "Verilog", ".gds": "GDSII", ".zip": "zip archive",
     ".tar": "tar archive", ".tgz": "tar archive", ".pb": "binary protobuf",
 }  # fmt: skip
 
@@ -52,17 +53,18 @@ def load_design(
     require_hard_macros: bool = True,
     name: str | None = None,
     constraints: Mapping[str, Any] | Path | None = None,
+    options: Options | None = None,
 ) -> Design:
     """Reads a design from a folder, a file, or files in any order (parts of the netlist go by their names).
 
     `plc` names the placement file; without it, it is the one among `paths`. Constraints are those of the side files
     among `paths`, in the order of their names, then `constraints` (a file, or the object of a job). Raises InputError,
-    also where the netlist has no hard macros and `require_hard_macros` is set.
+    also where the netlist has no hard macros and `require_hard_macros` is set. `options` are those of LEF/DEF.
     """
     given = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
     warnings: list[str] = []
     parts, plc, rules = _sort_files(given, None if plc is None else Path(plc), limits, warnings)
-    source = source_of(parts, limits, warnings)
+    source = source_of(parts, limits, warnings, options)
     parsed = source.read()
     if require_hard_macros:
         _require_hard_macros(parsed)
@@ -205,7 +207,8 @@ def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | 
             derived[field.name] = f"{field.default:g}: Circuit Training's published default"
     canvas = Canvas(**values)  # type: ignore[arg-type]
     if file:
-        start, has_start = _with_cells(parsed, file.placement, canvas, derived), True
+        start = _with_cells(parsed, file.placement, canvas, derived)
+        has_start = not any(re.match(r"#\s*Start\s*:\s*made up\s*$", line) for line in file.header)
         warnings += file.warnings
     else:
         x, y, has_start, rule = derive.start_positions(parsed, canvas.width_um, canvas.height_um)
@@ -226,6 +229,7 @@ def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | 
         derived=derived,
         warnings=tuple(warnings),
         plc_header=tuple(file.header) if file else (),
+        database=(_database(file, plc) if file and plc else None) or parsed.database,
         has_start=has_start,
         origin_um=parsed.origin_um,
         rows=parsed.rows,
@@ -241,6 +245,23 @@ def _check_canvas(parsed: ParsedNetlist, file: PlcFile, plc: Path) -> None:
                 f"{plc.name}: its canvas has a {key.removesuffix('_um')} of {other:g} µm, the netlist's files give"
                 f" {own:g} µm; this .plc belongs to another netlist"
             )
+
+
+def _database(file: PlcFile, plc: Path) -> Database | None:
+    """The layout database that a .plc made from LEF/DEF is to be taken back to: two lines of its header."""
+    header = "\n".join(file.header)
+    units = re.search(r"^#\s*Database units per micron\s*:\s*(\d{1,7})\s+Grid\s*:\s*(\d{1,7})\s*$", header, re.M)
+    origin = re.search(r"^#\s*Database origin\s*:\s*(-?\d{1,12})\s+(-?\d{1,12})\s*$", header, re.M)
+    if "# Database" not in header:
+        return None
+    if units is None or origin is None or int(units[1]) < 1 or int(units[2]) < 1:
+        raise ParseError(
+            plc,
+            0,
+            "header: the lines 'Database units per micron : U  Grid : G' and 'Database origin : X Y' go together,"
+            " with whole numbers, U and G at least 1",
+        )
+    return Database(units_per_um=int(units[1]), grid=int(units[2]), origin_x=int(origin[1]), origin_y=int(origin[2]))
 
 
 def _with_cells(parsed: ParsedNetlist, placement: Placement, canvas: Canvas, derived: dict[str, str]) -> Placement:

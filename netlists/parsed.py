@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from netlists.model import BoolArray, ByteArray, FloatArray, Netlist, Row
+from netlists.model import BoolArray, ByteArray, Database, FloatArray, Netlist, Row
 
 # Circuit Training's; other formats have their own.
 HARD_MACRO_RULE = "a hard macro is a node of type MACRO that has an orientation or whose name does not start with 'Grp'"
@@ -30,5 +30,6 @@ class ParsedNetlist:
     blockages_um: tuple[tuple[float, float, float, float], ...] = ()
     has_start: bool | None = None  # None = every macro has a position
     hard_macro_rule: str = HARD_MACRO_RULE
+    database: Database | None = None
     derived: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

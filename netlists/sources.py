@@ -15,6 +15,8 @@ from netlists.bookshelf.reader import read_bookshelf
 from netlists.circuit_training.reader import read_netlist
 from netlists.errors import InputError
 from netlists.files import Limits
+from netlists.lefdef import load as lefdef
+from netlists.lefdef.flat import Options
 from netlists.parsed import ParsedNetlist
 
 
@@ -43,13 +45,37 @@ def _open_bookshelf(kinds: Mapping[Path, str], limits: Limits) -> Source:
     return Source(paths=files.all(), stem=stem_of(named), read=lambda: read_bookshelf(files, limits))
 
 
+LEFDEF = "LEF/DEF"
+
+
+def _open_lefdef(kinds: Mapping[Path, str], limits: Limits) -> Source:
+    return _lefdef(kinds, limits, None, None)
+
+
+def _lefdef(kinds: Mapping[Path, str], limits: Limits, options: Options | None, other: Source | None) -> Source:
+    """`other`: the netlist that gives the connections of a DEF without NETS."""
+    lefs = [path for path, kind in kinds.items() if kind == "lef"]
+    defs = [path for path, kind in kinds.items() if kind == "def"]
+    return Source(
+        paths=[*lefs, *defs, *(other.paths if other else [])],
+        stem=stem_of((defs or lefs)[0]),
+        read=lambda: lefdef.read_lefdef(
+            lefs, defs, netlist=other.read() if other else None, limits=limits, options=options
+        ),
+    )
+
+
 FAMILIES: tuple[Family, ...] = (
     Family(name="Bookshelf", suffixes=bookshelf.SUFFIXES, kind_of=bookshelf.kind_of, open=_open_bookshelf),
+    Family(name=LEFDEF, suffixes=lefdef.SUFFIXES, kind_of=lefdef.kind_of, open=_open_lefdef),
 )
 
 
-def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str]) -> Source:
-    """The reader of these files. Raises InputError for files of several formats."""
+def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str], options: Options | None = None) -> Source:
+    """The reader of these files. Raises InputError for files of several formats.
+
+    A netlist beside LEF and DEF gives the connections that a floorplan DEF lacks. `options` are those of LEF/DEF.
+    """
     by_family: dict[str, dict[Path, str]] = {}
     for path in parts:
         for family in FAMILIES:
@@ -58,6 +84,10 @@ def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str]) -> Sou
                 break
         else:
             by_family.setdefault("Circuit Training", {})[path] = "netlist"
+    if lefdef_files := by_family.pop(LEFDEF, None):
+        others = [path for files in by_family.values() for path in files]
+        other = source_of(others, limits, warnings) if others else None
+        return _lefdef(lefdef_files, limits, options, other)
     if len(by_family) > 1:
         found = "; ".join(f"{name}: {', '.join(path.name for path in paths)}" for name, paths in by_family.items())
         raise InputError(f"files of different formats, which make no one design: {found}")

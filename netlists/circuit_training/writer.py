@@ -27,7 +27,7 @@ _COSTS = {  # cost name -> header line
 _OWN_LINE = re.compile(
     r"^#\s*(?:$|Placement file for|This file\s*:|Date\s*:|Columns\s*:|Width\s*:|Wirelength|Congestion cost|Density cost"
     r"|Proxy cost|Fake net cost|90% Congestion metric|Routes per micron|Routes used by macros|Smoothing factor"
-    r"|Overlap threshold|Counts of node types|node_index x y"
+    r"|Overlap threshold|Database units per micron|Database origin|Start\s*:|Counts of node types|node_index x y"
     r"|(?:HARD_MACRO|SOFT_MACRO|MACRO|PORT|STDCELL)(?:_PIN)?s\s*:)",
     re.I,
 )
@@ -45,7 +45,7 @@ def number(value: float) -> str:
 def write_plc(path: Path, design: Design, placement: Placement, costs: Mapping[str, float] | None = None) -> None:
     """Writes the `.plc` of a placement. `costs`: names as in `CostReport.as_dict()`; None leaves the cost lines out."""
     with atomic_text(Path(path)) as file:
-        for line in _plc_header(Path(path).name, design, costs or {}):
+        for line in _plc_header(Path(path).name, design, placement, costs or {}):
             file.write(line.rstrip() + "\n")
         netlist = design.netlist
         names = [orientation.name for orientation in Orientation]
@@ -57,7 +57,7 @@ def write_plc(path: Path, design: Design, placement: Placement, costs: Mapping[s
             )
 
 
-def _plc_header(name: str, design: Design, costs: Mapping[str, float]) -> Iterator[str]:
+def _plc_header(name: str, design: Design, placement: Placement, costs: Mapping[str, float]) -> Iterator[str]:
     canvas = design.canvas
     yield "# Placement file for Circuit Training"
     yield f"# This file : {name}"
@@ -73,6 +73,11 @@ def _plc_header(name: str, design: Design, costs: Mapping[str, float]) -> Iterat
     )
     yield f"# Smoothing factor : {canvas.smoothing}"
     yield f"# Overlap threshold : {number(canvas.overlap_threshold)}"
+    if (database := design.database) is not None:
+        yield f"# Database units per micron : {database.units_per_um}  Grid : {database.grid}"
+        yield f"# Database origin : {database.origin_x} {database.origin_y}"
+    if not design.has_start and placement is design.start:
+        yield "# Start : made up"
     kept = [line for line in design.plc_header if not _OWN_LINE.match(line) and not MAP_LINE.match(line)]
     if not any(re.match(r"#\s*Block\s*:", line) for line in kept):
         yield f"# Block : {re.sub(r'[^A-Za-z0-9_.-]+', '_', design.name) or 'unset_block'}"

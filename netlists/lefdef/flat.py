@@ -1,4 +1,4 @@
-"""LEF and DEF data in, flat `Design` out: hard macros, cells and pins of the design; a pin a connection.
+"""LEF and DEF data in, flat netlist out: hard macros, cells and pins of the design; a pin a connection.
 
 Nodes come in the order ports, hard macros, cells; names are the DEF's own spelling. Positions count from the canvas's
 lower left corner (`floorplan.py`); `Design.database` takes them back. Everything that was left out, assumed or derived
@@ -12,27 +12,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netlists import derive
-from netlists.circuit_training.assemble import ParsedNetlist
 from netlists.errors import InputError
 from netlists.lefdef.connections import Connections, connect
 from netlists.lefdef.def_file import DefFile, DefPin, Rect, Status
-from netlists.lefdef.floorplan import Floorplan, floorplan
+from netlists.lefdef.floorplan import Floorplan, floorplan, model_rows
 from netlists.lefdef.lef_library import POWER_USES, LefLibrary, Macro
 from netlists.lefdef.places import centres_um
 from netlists.lefdef.text import Warnings
 from netlists.model import (
     BoolArray,
-    Canvas,
-    Design,
+    ByteArray,
     FloatArray,
     IntArray,
     Netlist,
     NodeKind,
-    Placement,
     Side,
     oriented_size_um,
 )
+from netlists.parsed import ParsedNetlist
 
 _SHOWN = 10
 
@@ -68,8 +65,8 @@ class Instances:
         return list(zip(*columns, strict=True))
 
 
-def flat_design(file: DefFile, library: LefLibrary, options: Options, *, name: str | None = None) -> Design:
-    """The flat design. Raises InputError for cell types that no LEF defines, for a DEF without NETS, and more."""
+def flat_netlist(file: DefFile, library: LefLibrary, options: Options) -> ParsedNetlist:
+    """The flat netlist. Raises InputError for cell types that no LEF defines, for a DEF without NETS, and more."""
     warnings = Warnings()
     if file.nets is None:
         raise InputError(
@@ -89,7 +86,7 @@ def flat_design(file: DefFile, library: LefLibrary, options: Options, *, name: s
     x, y = _positions(file, found, ports, plan, order)
     orientation = np.concatenate([np.zeros(len(ports), np.int8), file.components.orientation[order]])
     fixed = np.concatenate([np.ones(len(ports), np.bool_), found.locked[order]])
-    return finish(file, library, plan, netlist, x, y, orientation, fixed, warnings, name=name, options=options)
+    return parsed_netlist(file, library, plan, netlist, x, y, orientation, fixed, warnings, options)
 
 
 def instances(file: DefFile, library: LefLibrary, options: Options, warnings: Warnings) -> Instances:
@@ -221,40 +218,37 @@ def component_centres(file: DefFile, found: Instances, plan: Floorplan) -> tuple
     return np.where(found.placed, x, np.nan), np.where(found.placed, y, np.nan)
 
 
-def finish(
+def parsed_netlist(
     file: DefFile,
     library: LefLibrary,
     plan: Floorplan,
     netlist: Netlist,
     x: FloatArray,
     y: FloatArray,
-    orientation: np.ndarray,
+    orientation: ByteArray,
     fixed: BoolArray,
     warnings: Warnings,
-    *,
-    name: str | None,
     options: Options,
-) -> Design:
-    """Canvas, grid and start around a netlist; what is derived and what was noticed."""
-    derived = {"canvas": f"{plan.width_um:g} x {plan.height_um:g} µm: {plan.rule}"}
-    columns, rows, rule = derive.grid(netlist, plan.width_um, plan.height_um)
-    derived["grid"] = f"{columns} x {rows} cells: {rule}"
-    derived["routing supplies, smoothing, overlap threshold"] = "Circuit Training's published defaults"
-    parsed = ParsedNetlist(netlist=netlist, x_um=x, y_um=y, orientation=orientation, comments=())
-    start_x, start_y, has_start, rule = derive.start_positions(parsed, plan.width_um, plan.height_um)
-    if rule:
-        derived["start"] = rule
-    derived["fixed"] = _states(netlist, x, fixed, options)
-    return Design(
-        name=name or file.design or file.path.name,
+) -> ParsedNetlist:
+    """Canvas, rows and states around a netlist; what is derived and what was noticed."""
+    units = file.units_per_um
+    return ParsedNetlist(
         netlist=netlist,
-        canvas=Canvas(width_um=plan.width_um, height_um=plan.height_um, columns=columns, rows=rows),
-        start=Placement(x_um=start_x, y_um=start_y, orientation=orientation, fixed=fixed),
-        blockages_um=plan.blockages_um,
-        derived=derived,
-        warnings=(*library.warnings, *file.warnings, *warnings.texts()),
-        has_start=has_start,
+        x_um=x,
+        y_um=y,
+        orientation=orientation,
+        fixed=fixed,
+        canvas={"width_um": plan.width_um, "height_um": plan.height_um},
+        origin_um=(plan.box[0] / units, plan.box[1] / units),
+        rows=model_rows(file, library, plan),
+        blockages_um=tuple(tuple(box) for box in plan.blockages_um.tolist()),
+        hard_macro_rule="a hard macro is a component whose LEF MACRO has CLASS BLOCK or RING",
         database=plan.database,
+        derived={
+            "canvas": f"{plan.width_um:g} x {plan.height_um:g} µm: {plan.rule}",
+            "fixed": _states(netlist, x, fixed, options),
+        },
+        warnings=(*library.warnings, *file.warnings, *warnings.texts()),
     )
 
 

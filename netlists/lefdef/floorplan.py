@@ -16,6 +16,7 @@ from netlists.lefdef.lef_library import LefLibrary
 from netlists.lefdef.polygon import rectangles
 from netlists.lefdef.text import Warnings
 from netlists.model import Database, FloatArray, Orientation
+from netlists.model import Row as ModelRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +95,31 @@ def core_rows(file: DefFile, library: LefLibrary, warnings: Warnings) -> list[Re
         and library.sites[row.site].site_class != "PAD"
         and (box := row_box(row, library, file))
     ]
+
+
+def model_rows(file: DefFile, library: LefLibrary, plan: Floorplan) -> tuple[ModelRow, ...]:
+    """The core rows in the canvas's coordinates, as the model has them; those of other shape than a row are left
+    out.
+    """
+    units = file.units_per_um
+    result = []
+    for row in file.rows:
+        site = library.sites.get(row.site)
+        if site is None or site.site_class == "PAD" or row.rows != 1 or row.columns < 1 or row.orientation >= 4:
+            continue
+        result.append(
+            ModelRow(
+                x_um=(row.x - plan.box[0]) / units,
+                y_um=(row.y - plan.box[1]) / units,
+                height_um=site.height_um,
+                site_width_um=site.width_um,
+                step_um=row.step_x / units if row.step_x else site.width_um,
+                sites=row.columns,
+                orientation=Orientation(row.orientation),
+                site=row.site,
+            )
+        )
+    return tuple(result)
 
 
 def row_box(row: Row, library: LefLibrary, file: DefFile) -> Rect | None:

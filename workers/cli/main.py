@@ -18,6 +18,8 @@ COMMANDS = {
     "evaluate": ("workers.cli.evaluate", "Cost and counts of a netlist at a placement."),
     "check": ("workers.cli.check", "Judge a written placement file: legal or not, and why."),
     "place": ("workers.cli.place", "Place the macros of a netlist and write the result."),
+    "cluster": ("workers.cli.cluster", "Standard cells of a flat design into soft macros."),
+    "export": ("workers.cli.export", "Write a placement back into its DEF, and as Tcl."),
     "train": ("workers.cli.train", "Train a placement policy on one or more netlists."),
     "sample": ("workers.cli.sample", "Write a generated sample design."),
     "serve": ("workers.cli.serve", "Serve the browser application and the REST API."),

@@ -10,7 +10,8 @@ import pytest
 
 from netlists.errors import InputError
 from netlists.lefdef.flat import Options
-from netlists.lefdef.load import kind_of, load_lefdef
+from netlists.lefdef.load import kind_of
+from netlists.load import load_design
 from netlists.model import Design, NodeKind, Orientation, pin_positions_um
 
 Write = Callable[[str, str | bytes], Path]
@@ -23,7 +24,7 @@ ORIENTATIONS = {
 
 
 def load(write: Write, lef: str, text: str, **options: bool) -> Design:
-    return load_lefdef([write("a.lef", lef)], [write("a.def", text)], options=Options(**options))
+    return load_design([write("a.lef", lef), write("a.def", text)], options=Options(**options))
 
 
 def node(design: Design, name: str) -> int:
@@ -171,9 +172,9 @@ def test_no_nets_says_what_to_upload(write: Write, lef_text: str, def_text: str)
     with pytest.raises(InputError, match=r"no NETS.*Verilog"):
         load(write, lef_text, text)
     with pytest.raises(InputError, match="give the DEF"):
-        load_lefdef([write("a.lef", lef_text)], [])
+        load_design([write("a.lef", lef_text)])
     with pytest.raises(InputError, match="LEF files"):
-        load_lefdef([], [write("a.def", def_text)])
+        load_design([write("a.def", def_text)])
 
 
 def test_of_several_defs_the_top_is_taken(write: Write, lef_text: str, def_text: str) -> None:
@@ -181,21 +182,20 @@ def test_of_several_defs_the_top_is_taken(write: Write, lef_text: str, def_text:
     top = write("top.def", def_text)
     child = write("child.def", def_text.replace("DESIGN top ;", "DESIGN RAM ;").replace(" RAM ", " BUF "))
     for order in ([top, child], [child, top]):
-        design = load_lefdef([lef], order)
-        assert design.name == "top"
+        design = load_design([lef, *order])
         assert any("child.def" in warning for warning in design.warnings)
     with pytest.raises(InputError, match="one top"):
-        load_lefdef([lef], [top, top])
+        load_design([lef, top, write("same.def", def_text)])
 
 
 def test_kinds_by_content(write: Write, lef_text: str, def_text: str, tiny: str) -> None:
     kinds = [kind_of(write("x", text)) for text in (lef_text, def_text, tiny, "hello")]
-    assert kinds == ["lef", "def", "", ""]
+    assert kinds == ["lef", "def", None, None]
 
 
 def test_ariane(benchmarks: Path) -> None:
     folder = benchmarks / "lefdef/ariane_ct"
-    design = load_lefdef([folder / "ariane.lef"], [folder / "ariane.def.gz"])
+    design = load_design(folder)
     counts = design.netlist.counts()
     assert [counts[key] for key in ("hard_macros", "ports", "cells", "nets")] == [133, 1231, 82821, 85193]
     assert design.has_start

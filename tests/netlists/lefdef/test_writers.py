@@ -13,10 +13,10 @@ import pytest
 from netlists.errors import InputError, MismatchError, ParseError
 from netlists.lefdef.def_file import Status
 from netlists.lefdef.def_writer import read_places, write_def
-from netlists.lefdef.load import load_lefdef
 from netlists.lefdef.places import movable_macros
 from netlists.lefdef.snap import snap
 from netlists.lefdef.tcl import quoted, read_tcl, unquoted, write_tcl
+from netlists.load import load_design
 from netlists.model import Design, NodeKind, Orientation, Placement
 
 Write = Callable[[str, str | bytes], Path]
@@ -24,7 +24,7 @@ Write = Callable[[str, str | bytes], Path]
 
 @pytest.fixture
 def design(write: Write, lef_text: str, def_text: str) -> Design:
-    return load_lefdef([write("a.lef", lef_text)], [write("a.def", def_text)])
+    return load_design([write("a.lef", lef_text), write("a.def", def_text)], name="top")
 
 
 def moved(design: Design) -> Placement:
@@ -51,7 +51,7 @@ def test_only_the_macros_change(write: Write, def_text: str, design: Design, tmp
 def test_component_without_a_place_gets_one(write: Write, lef_text: str, def_text: str, tmp_path: Path) -> None:
     text = def_text.replace("- a RAM + PLACED ( 20000 30000 ) N ;", "- a RAM\n  + HALO 1 1 1 1\n ;")
     source = write("a.def", text)
-    design = load_lefdef([write("a.lef", lef_text)], [source])
+    design = load_design([write("a.lef", lef_text), source], name="top")
     write_def(tmp_path / "out.def", source, design, moved(design))
     assert "- a RAM + FIXED ( 26240 40000 ) N\n  + HALO 1 1 1 1\n ;" in (tmp_path / "out.def").read_text()
 
@@ -90,7 +90,7 @@ def test_read_back_is_the_same_placement(write: Write, def_text: str, design: De
 
 def test_names_are_matched_across_escapes(write: Write, lef_text: str, def_text: str, tmp_path: Path) -> None:
     text = def_text.replace("b\\[0\\] RAM + FIXED", "b\\[0\\] RAM + PLACED")
-    design = load_lefdef([write("a.lef", lef_text)], [write("a.def", text)])
+    design = load_design([write("a.lef", lef_text), write("a.def", text)], name="top")
     other = write("b.def", text.replace("b\\[0\\]", "b[0]"))
     assert write_def(tmp_path / "out.def", other, design, moved(design)) == 3
     assert "- b[0] RAM + FIXED (" in (tmp_path / "out.def").read_text()
@@ -160,7 +160,7 @@ def test_real_floorplan_round_trip(benchmarks: Path, tmp_path: Path) -> None:
     """The placed DEF of the benchmark, all macros as they are: the same file, but FIXED."""
     folder = benchmarks / "lefdef/ariane_ct"
     source = folder / "ariane.def.gz"
-    design = load_lefdef([folder / "ariane.lef"], [source])
+    design = load_design([folder / "ariane.lef", source], name="top")
     assert write_def(tmp_path / "out.def", source, design, design.start, status=Status.PLACED) == 133
     assert (tmp_path / "out.def").read_bytes() == gzip.decompress(source.read_bytes())
     write_def(tmp_path / "fixed.def", source, design, design.start)

@@ -1,0 +1,61 @@
+"""A placement to a DEF and a Tcl file, both read back: what they say must be the placement, to the last bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from netlists.errors import MismatchError
+from netlists.files import DEFAULT_LIMITS, Limits
+from netlists.lefdef.def_file import Status
+from netlists.lefdef.def_writer import read_places, write_def
+from netlists.lefdef.places import database_of, movable_macros, whole_corners
+from netlists.lefdef.tcl import read_tcl, write_tcl
+from netlists.model import Design, NodeKind, Orientation, Placement
+
+
+def export_def(
+    path: Path,
+    source: Path,
+    design: Design,
+    placement: Placement,
+    *,
+    status: Status = Status.FIXED,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Placement:
+    """Writes the DEF and returns what it says when read back. Raises MismatchError if that is not `placement`."""
+    write_def(path, source, design, placement, status=status, limits=limits)
+    back = read_places(path, design, limits)
+    hard = design.netlist.nodes_of(NodeKind.HARD_MACRO)
+    for name in ("x_um", "y_um", "orientation"):
+        differ = np.flatnonzero(getattr(back, name)[hard] != getattr(placement, name)[hard])
+        if len(differ):
+            macro = design.netlist.node_name[hard[differ[0]]]
+            raise MismatchError(
+                f"{path.name}: reads back with another {name} for {len(differ):,} macros, first '{macro}'"
+            )
+    return placement.moved(x_um=back_of(placement.x_um, back.x_um, hard), y_um=back_of(placement.y_um, back.y_um, hard))
+
+
+def back_of(kept: np.ndarray, read: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """`kept` with the values of `read` at these nodes."""
+    result = kept.copy()
+    result[nodes] = read[nodes]
+    return result
+
+
+def export_tcl(path: Path, design: Design, placement: Placement, version: str = "") -> int:
+    """Writes the Tcl, reads it back and returns the number of macros. Raises MismatchError if it says something
+    else.
+    """
+    write_tcl(path, design, placement, version)
+    nodes = movable_macros(design)
+    x, y = whole_corners(design, placement, nodes)
+    expected = {
+        design.netlist.node_name[node]: (int(x[at]), int(y[at]), Orientation(int(placement.orientation[node])))
+        for at, node in enumerate(nodes)
+    }
+    if read_tcl(path, database_of(design).units_per_um) != expected:
+        raise MismatchError(f"{path.name}: does not read back as the placement that was written")
+    return len(nodes)
