@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netlists.errors import ParseError
+from netlists.errors import InputError, ParseError
 
 MAX_DEPTH = 32
 _EXACT = 2.0**53  # whole numbers below it are exact in float64
@@ -39,12 +39,14 @@ class Located:
         return self.value
 
 
-def located(value: Any) -> Located:
-    """A plain JSON value as `Located`."""
+def located(value: Any, depth: int = 0) -> Located:
+    """A plain JSON value as `Located`. Raises InputError for one that is nested too deep."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"JSON nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
-        return Located({str(key): located(item) for key, item in value.items()})
+        return Located({str(key): located(item, depth + 1) for key, item in value.items()})
     if isinstance(value, (list, tuple)):
-        return Located([located(item) for item in value])
+        return Located([located(item, depth + 1) for item in value])
     return Located(value)
 
 

@@ -233,6 +233,30 @@ def test_upload_watch_download(page: Page, small: list[Path], tmp_path: Path) ->
     expect(page.get_by_text("as uploaded")).to_be_visible()
 
 
+def test_constraints_come_with_the_files_and_with_the_job(page: Page, small: list[Path], tmp_path: Path) -> None:
+    rules = tmp_path / "rules.constraints.json"
+    rules.write_text('{"version": 1, "macros": [{"pattern": "*", "halo_um": 1}]}')
+    upload(page, [*small, rules], "ruled chip")
+    assert fact(page, "Macros with a halo") == f"{load_design(small).netlist.counts()['hard_macros']:,}"
+    page.get_by_text("Constraints (optional)").click()
+    text = page.get_by_label("JSON: halos")
+    text.fill("{")
+    page.get_by_role("button", name="Start job").click()
+    expect(page.get_by_role("alert")).to_contain_text("This is not JSON")
+    expect(text).to_be_focused()
+    text.fill('{"version": 1, "macro_spacing": 3}')
+    page.get_by_role("button", name="Start job").click()
+    expect(page.get_by_text("did you mean 'macro_spacing_um'?")).to_be_visible(timeout=PATIENCE)
+    job_rules = tmp_path / "job.json"
+    job_rules.write_text('{"version": 1, "macro_spacing_um": 3}')
+    page.get_by_label("Or take them from a file").set_input_files(job_rules)
+    expect(text).to_have_value(job_rules.read_text())
+    start_job(page, 5)
+    state(page, "done")
+    written = json.loads(download(page, "constraints", tmp_path).read_text())
+    assert (written["macro_spacing_um"], written["macros"]) == (3, [{"pattern": "*", "halo_um": 1}])
+
+
 def test_all_by_keyboard(page: Page, small: list[Path]) -> None:
     press = page.keyboard.press
     # Listening from the start: the browser must know before the key is pressed that a program answers its dialogs.
@@ -411,6 +435,7 @@ def test_pages_meet_accessibility_rules_and_narrow_screens(
         expect(page.get_by_label("Name of the design")).to_be_visible()
         judge(page, rules)
         upload(page, small, f"accessible {theme}")
+        page.get_by_text("Constraints (optional)").click()
         judge(page, rules)
         start_job(page, 5)
         state(page, "done")

@@ -256,6 +256,14 @@ def test_what_is_no_json(folder: Path, text: str, message: str) -> None:
         load_design(folder)
 
 
+def test_an_object_nested_too_deep_is_refused(folder: Path) -> None:
+    deep: Any = 1
+    for _ in range(400):
+        deep = [deep]
+    with pytest.raises(InputError, match="nested more than 32 deep"):
+        load_design(folder, constraints={"version": 1, "macros": deep})
+
+
 def test_other_json_is_refused_by_name(folder: Path) -> None:
     (folder / "placement.json").write_text('{"format": "placewright-placement", "version": 1}')
     with pytest.raises(InputError, match=r"^placement.json: this JSON does not say \"format\""):
