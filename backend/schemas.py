@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Method(StrEnum):
@@ -21,6 +21,24 @@ class Method(StrEnum):
     SEARCH = "search"
     ANALYTIC = "analytic"
     ANNEAL = "anneal"
+
+
+MAX_SECONDS = 7 * 86400
+WORK_METHODS = (
+    Method.SEARCH,
+    Method.ANALYTIC,
+    Method.ANNEAL,
+)  # can be given a budget of work; learning is asynchronous
+
+
+def trials_refusal(method: str) -> str | None:
+    """Why a job of this method cannot be given a budget of trials; None if it can."""
+    if method in WORK_METHODS:
+        return None
+    allowed = ", ".join(WORK_METHODS)
+    return (
+        f"trials with method {method}: learning is asynchronous and has no budget of work; methods that have: {allowed}"
+    )
 
 
 class DesignState(StrEnum):
@@ -145,15 +163,37 @@ class LayoutRead(Schema):
 class JobCreate(Schema):
     design_id: str
     method: Method = Method.AUTO
-    seconds: float = Field(60, ge=0, le=7 * 86400, description="Time budget of the whole run")
+    seconds: float = Field(
+        60,
+        ge=0,
+        le=MAX_SECONDS,
+        description="Time budget of the whole run; beside `trials` a limit, a week unless given",
+    )
+    trials: int | None = Field(
+        None,
+        ge=0,
+        le=10**12,
+        description="Work budget of all workers together, in place of time: equal design, seed, workers and trials "
+        "give equal files. Methods search, analytic, anneal; a step of global placement counts as 1,000 trials",
+    )
     seed: int = Field(0, ge=0, lt=2**31)
     workers: int = Field(2, ge=1, le=64, description="Processes that search or act")
+    from_scratch: bool = Field(False, description="Ignore the given positions of everything that may move")
     name: str | None = Field(None, max_length=200)
     constraints: dict[str, Any] | None = Field(
         None,
         description="Rules of this job, on top of the design's: the object of a constraints file (docs/constraints.md)",
         examples=[{"version": 1, "macro_spacing_um": 2, "macros": [{"pattern": "*", "halo_um": [1, 1, 1, 1]}]}],
     )
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        if self.trials is not None:
+            if refusal := trials_refusal(self.method):
+                raise ValueError(refusal)
+            if "seconds" not in self.model_fields_set:
+                self.seconds = MAX_SECONDS
+        return self
 
 
 class JobRead(Schema):
@@ -163,8 +203,10 @@ class JobRead(Schema):
     name: str | None
     method: Method
     seconds: float
+    trials: int | None = Field(None, description="Work budget; then `seconds` is a limit")
     seed: int
     workers: int
+    from_scratch: bool = False
     state: JobState
     stage: str | None = Field(None, description="What the run is doing now, in words")
     cause: str | None = Field(None, description="Why it failed or was cancelled")

@@ -1,10 +1,16 @@
-"""What the search makes of real designs, and how fast the costs are.
+"""What placement makes of real designs against its targets, and how fast the costs are.
 
-    PLACEWRIGHT_BENCHMARKS=… python benchmarks/placement.py [--designs ibm01 …] [--seconds 60] [--seed 0] [--method …]
+    PLACEWRIGHT_BENCHMARKS=… placewright bench placement [--designs ibm01 …] [--seconds 60] [--workers 1] [--seed 0]
+        [--method analytic] [--starts given scratch] [--resume] [--out FILE]
 
-From each design's `initial.plc`, legalised; one thread each; budgets and times are CPU seconds of this process, so that
-other work on the machine does not matter. Full evaluation and trial (a random step of a random macro, exact, dropped
-again) are measured apart, at the start. Prints a table and writes benchmarks/results/placement_<seconds>s.json.
+Each design from its `initial.plc` and from scratch (the positions of all that may move ignored). One worker: a
+portfolio of one member in this process, in CPU seconds, so that other work on the machine does not matter; reading and
+legalising come on top. More workers: the job of `placewright place`, in seconds of the clock, all in. Every result is
+written, read back, checked and scored by `placewright check` in a process of its own, and has no overlap in float32 or
+float64. Full evaluation and trial (a random step of a random macro, exact, dropped again) are measured at the start.
+
+Prints tables; writes each row as soon as it is measured to benchmarks/results/placement_<seconds>s_<workers>w.json.
+--resume leaves out what is in that file from the same command and commit.
 """
 
 from __future__ import annotations
@@ -15,25 +21,35 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parent.parent
 # Run as a script, this file would hide the package that it measures.
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "benchmarks")]
-DESIGNS = (
-    "ibm01", "ibm02", "ibm03", "ibm04", "ibm07", "ibm08", "ibm10", "ibm11", "ibm13", "ariane133_ng45", "ariane_ct",
-)  # fmt: skip
+IBM = ("ibm01", "ibm02", "ibm03", "ibm04", "ibm07", "ibm08", "ibm10", "ibm11", "ibm13")
+DESIGNS = (*IBM, "ariane133_ng45", "ariane_ct")
+STARTS = ("given", "scratch")
 # CPU seconds 60, one thread, from the same starts: a public optimiser of the exact cost (benchmark folder's README).
 YARDSTICK = dict(
     zip(DESIGNS, (0.856, 1.051, 1.006, 1.059, 1.065, 1.096, 1.153, 0.966, 1.049, 0.6452, 0.878), strict=True)
 )
+# (seconds, workers) -> name -> yardstick, reach, beyond
+TARGETS: dict[tuple[float, int], dict[str, tuple[float | None, float, float]]] = {
+    (60.0, 1): {
+        "mean of ibm": (1.033, 0.99, 0.95),
+        "ariane133_ng45": (0.6452, 0.640, 0.625),
+        "ariane_ct": (0.878, 0.85, 0.80),
+    },
+    (600.0, 2): {"mean of ibm": (None, 0.94, 0.90)},
+}
+SCRATCH_REACH, SCRATCH_BEYOND = 1.03, 1.0  # from scratch against from the given start, mean of ratios
+# name -> (evaluation, trial) in ms
+SPEED_TARGETS = {"ibm01": (0.6, 0.03), "ibm10": (3.0, 0.05), "ariane133_ng45": (0.8, None)}
+LINE = "{:28}{:>12}{:>10}{:>10}{:>12}{:>12}"
 
 
 def evaluation_ms(design: Any, placement: Any) -> float:
@@ -67,90 +83,180 @@ def trial_us(design: Any, placement: Any, trials: int = 20_000) -> float:
     return 1e6 * min(times)
 
 
-def measure(folder: Path, seconds: float, seed: int, method: str) -> dict[str, Any]:
-    """One row of the table."""
+def measure_speed(folder: Path) -> dict[str, Any]:
+    """Evaluation and trial of one design at its start."""
     from netlists.load import load_design
-    from placement.cost import evaluate
-    from placement.legal import check, legalise
-    from placement.search import anneal, improve
+    from workers.start import legal_start
 
     design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
-    begin = time.process_time()
-    start = legalise(design, design.start)
-    legalise_s = time.process_time() - begin
-    search = {"improve": improve, "anneal": anneal}[method]
-    search(design, start, trials=10)  # compiles
-    result = search(design, start, seconds=seconds, seed=seed, clock=time.process_time)
-    assert check(design, result.placement).legal
+    start = legal_start(design).placement
+    return {"evaluation_ms": evaluation_ms(design, start), "trial_us": trial_us(design, start)}
+
+
+def place_here(folder: Path, out: Path, start: str, seconds: float, seed: int, method: str) -> dict[str, Any]:
+    """One member in this process, CPU seconds. Writes `placement.plc` into `out`."""
+    from netlists.circuit_training.writer import write_plc
+    from netlists.load import load_design
+    from placement.cost import evaluate
+    from placement.search import improve
+    from placement.search.portfolio import plan
+    from workers.exchange import Exchange
+    from workers.optimiser import GLOBAL_SECONDS, Allowance, Optimiser
+    from workers.start import legal_start
+
+    design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
+    given = evaluate(design, design.start).proxy_cost
+    if start == "scratch":
+        design = design.without_start()
+    first = legal_start(design)
+    improve(design, first.placement, trials=10)  # compiles
+    exchange = Exchange(out / "exchange", design)
+    rounds = plan(method, member=0, seed=seed, with_global=seconds >= GLOBAL_SECONDS, seconds=seconds)
+    begin_s = time.process_time()
+    allowance = Allowance(begin_s=begin_s, until_s=begin_s + seconds, clock=time.process_time)
+    Optimiser(
+        design=design,
+        rounds=rounds,
+        member=0,
+        members=1,
+        allowance=allowance,
+        exchange=exchange,
+        take_episode=lambda: None,
+        report=lambda *_: None,
+        should_stop=lambda: False,
+    ).run(first)
+    used_s = time.process_time() - begin_s
+    best = exchange.newest(0, len(rounds)) or first
+    write_plc(out / "placement.plc", design, best.placement, evaluate(design, best.placement).as_dict())
+    return {"given": given, "start": first.cost, "seconds_used": used_s, "stages": list(best.stages)}
+
+
+def place_job(
+    folder: Path, out: Path, start: str, seconds: float, seed: int, method: str, workers: int
+) -> dict[str, Any]:
+    """The product's own command. Writes `placement.plc` into `out`. Raises CalledProcessError if it fails."""
+    words = [sys.executable, "-m", "workers.cli.main", "place", str(folder), "--json", "--out", str(out)]
+    words += ["--method", method, "--seconds", str(seconds), "--workers", str(workers), "--seed", str(seed)]
+    words += ["--from-scratch"] if start == "scratch" else []
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
     return {
-        "design": folder.name,
-        "initial": evaluate(design, design.start).proxy_cost,
-        "legalised": result.start_cost.proxy_cost,
-        "legalise_s": legalise_s,
-        "result": result.cost.as_dict(),
-        "seconds": result.seconds,
-        "trials": result.trials,
-        "stages": [{"name": s.name, "seconds": s.seconds, "trials": s.trials, "gain": s.gain} for s in result.stages],
-        "evaluation_ms": evaluation_ms(design, start),
-        "trial_us": trial_us(design, start),
-        "yardstick_60s": YARDSTICK.get(folder.name),
+        "start": report["start_proxy_cost"],
+        "seconds_used": report["seconds"],
+        "stages": report["stages"],
     }
 
 
-def commit() -> str:
-    return subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+def measure(folder: Path, start: str, options: argparse.Namespace) -> dict[str, Any]:
+    """One row: a design from one start. Raises IllegalResultError if the written file is not legal."""
+    from workers.results import IllegalResultError, check_independently
+
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name)
+        if options.workers == 1:
+            row = place_here(folder, out, start, options.seconds, options.seed, options.method)
+        else:
+            row = place_job(folder, out, start, options.seconds, options.seed, options.method, options.workers)
+        plc = out / "placement.plc"
+        report = check_independently([folder / "netlist.pb.txt.gz"], plc, folder / "initial.plc")
+    if report["overlaps_in_float32"]:
+        raise IllegalResultError(f"{folder.name}: {report['overlaps_in_float32']} overlaps in float32")
+    costs = {name: value for name, value in report.items() if name.startswith(("proxy", "wire", "dens", "cong"))}
+    return {"design": folder.name, "from": start, "result": costs, "legal": report["legal"], **row}
+
+
+def head(options: argparse.Namespace) -> dict[str, Any]:
+    """What a row must agree in to be kept by --resume, and what else to know of it."""
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return {
+        "command": " ".join(["placewright bench placement", *words]),
+        "seed": options.seed,
+        "commit": done.stdout.strip(),
+        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+    }
+
+
+def show(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """The tables, of what has been measured."""
+    costs = {(row["design"], row["from"]): row["result"]["proxy_cost"] for row in rows if "result" in row}
+    unit = "CPU s" if options.workers == 1 else f"s, {options.workers} workers"
+    print(f"\nproxy cost after {options.seconds:g} {unit}, method {options.method}, seed {options.seed}")
+    print(LINE.format("", "yardstick", "reach", "beyond", "measured", "scratch"))
+    targets = TARGETS.get((options.seconds, options.workers), {})
+
+    def line(name: str, label: str, values: list[float | None], yardstick: float | None) -> None:
+        known, reach, beyond = targets.get(name, (yardstick, None, None))
+        cells = [f"{value:.4f}" if value is not None else "–" for value in (known, reach, beyond, *values)]
+        print(LINE.format(label, *cells))
+
+    for name in options.designs:
+        values = [costs.get((name, start)) for start in STARTS]
+        line(name, name, values, YARDSTICK.get(name) if options.seconds == 60 and options.workers == 1 else None)
+    ibm: list[float | None] = []
+    for start in STARTS:
+        found = [costs[name, start] for name in IBM if (name, start) in costs]
+        ibm.append(mean(found) if found else None)
+    count = max(sum((name, start) in costs for name in IBM) for start in STARTS)
+    line("mean of ibm" if count == len(IBM) else "", f"mean of {count} ibm designs", ibm, None)
+    ratios = [
+        costs[n, "scratch"] / costs[n, "given"] for n in options.designs if {(n, s) for s in STARTS} <= set(costs)
+    ]
+    if ratios:
+        label = f"scratch / given, {len(ratios)} designs"
+        cells = (f"{SCRATCH_REACH:.4f}", f"{SCRATCH_BEYOND:.4f}", f"{mean(ratios):.4f}", "")
+        print(LINE.format(label, "–", *cells))
+    speeds = [row for row in rows if "speed" in row]
+    if speeds:
+        print(f"\n{'':28}{'evaluation ms':>16}{'target':>10}{'trial ms':>12}{'target':>10}")
+    for row in speeds:
+        evaluation, trial = SPEED_TARGETS.get(row["design"], (None, None))
+        cells = [f"≤ {value}" if value is not None else "–" for value in (evaluation, trial)]
+        now = row["speed"]["evaluation_ms"], row["speed"]["trial_us"] / 1e3
+        print(f"{row['design']:28}{now[0]:16.2f}{cells[0]:>10}{now[1]:12.4f}{cells[1]:>10}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--designs", nargs="*", default=DESIGNS)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--method", choices=("improve", "anneal"), default="improve")
-    parser.add_argument("--jobs", type=int, default=1, help="designs measured at the same time")
+    parser.add_argument("--method", choices=("search", "analytic", "anneal", "auto", "rl"), default="analytic")
+    parser.add_argument("--starts", nargs="*", choices=STARTS, default=STARTS)
+    parser.add_argument("--resume", action="store_true", help="keep rows of the same command and commit")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    folder = os.environ.get("PLACEWRIGHT_BENCHMARKS")
-    if not folder:
-        sys.exit("PLACEWRIGHT_BENCHMARKS does not name the folder of benchmark designs")
-    out = options.out or ROOT / "benchmarks" / "results" / f"placement_{options.seconds:g}s.json"
-    head = f"{'design':16}{'initial':>9}{'legal':>9}{'result':>9}{'wirel.':>9}{'density':>9}{'congest.':>9}"
-    print(f"{head}{'yardst.':>9}{'trials/s':>10}{'eval ms':>9}{'trial µs':>9}")
+    root = os.environ.get("PLACEWRIGHT_BENCHMARKS", "")
+    folder = Path(root) / "circuit_training"
+    if not folder.is_dir():
+        raise SystemExit("PLACEWRIGHT_BENCHMARKS does not name the folder of benchmark designs")
+    if options.workers == 1 and options.method in ("auto", "rl"):
+        raise SystemExit(f"method {options.method} needs the processes of a job: give --workers 2 or more")
+    out = options.out or ROOT / "benchmarks" / "results" / f"placement_{options.seconds:g}s_{options.workers}w.json"
+    about = head(options)
     rows: list[dict[str, Any]] = []
-    folders = [Path(folder) / "circuit_training" / name for name in options.designs]
-    pool = ProcessPoolExecutor(options.jobs)
-    for row in pool.map(partial(measure, seconds=options.seconds, seed=options.seed, method=options.method), folders):
-        name = row["design"]
-        rows.append(row)
-        costs = "".join(
-            f"{row['result'][k]:9.4f}" for k in ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
-        )
-        print(
-            f"{name:16}{row['initial']:9.4f}{row['legalised']:9.4f}{costs}{row['yardstick_60s'] or np.nan:9.4f}"
-            f"{row['trials'] / max(row['seconds'], 1e-9):10.0f}{row['evaluation_ms']:9.2f}{row['trial_us']:9.1f}",
-            flush=True,
-        )
-    ibm = [row["result"]["proxy_cost"] for row in rows if row["design"].startswith("ibm")]
-    if ibm:
-        print(f"mean of {len(ibm)} ibm designs: {mean(ibm):.4f}")
-    out.write_text(
-        json.dumps(
-            {
-                "command": " ".join(["python", "benchmarks/placement.py", *sys.argv[1:]]),
-                "commit": commit(),
-                "seed": options.seed,
-                "method": options.method,
-                "machine": platform.processor() or platform.machine(),
-                "python": platform.python_version(),
-                "mean_ibm": mean(ibm) if ibm else None,
-                "rows": rows,
-            },
-            indent=1,
-        )
-        + "\n"
-    )
+    if options.resume and out.exists():
+        same = ("command", "commit")
+        rows = [row for row in json.loads(out.read_text())["rows"] if all(row[key] == about[key] for key in same)]
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append({**row, **about, "load_average": os.getloadavg()[0]})
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+    for name in options.designs:
+        if not any(row["design"] == name and "speed" in row for row in rows):
+            keep({"design": name, "speed": measure_speed(folder / name)})
+        for start in options.starts:
+            if any(row["design"] == name and row.get("from") == start for row in rows):
+                continue
+            row = measure(folder / name, start, options)
+            keep(row)
+            cost, used_s = row["result"]["proxy_cost"], row["seconds_used"]
+            print(f"{name:18}{start:9}{row['start']:9.4f} → {cost:.4f} in {used_s:.1f} s", flush=True)
+    show(rows, options)
 
 
 if __name__ == "__main__":

@@ -286,6 +286,15 @@ class Design:
                 f"constraints are of {len(self.constraints.region)} nodes, netlist {self.netlist.node_count}"
             )
 
+    def without_start(self) -> Design:
+        """The same design without its hint: whatever may move is in the middle of the canvas, in its orientation."""
+        moves = ~self.start.fixed & (self.netlist.node_kind != NodeKind.PORT)
+        middle = self.canvas.width_um / 2, self.canvas.height_um / 2
+        start = self.start.moved(
+            x_um=np.where(moves, middle[0], self.start.x_um), y_um=np.where(moves, middle[1], self.start.y_um)
+        )
+        return replace(self, start=start, has_start=False)
+
 
 def oriented_size_um(
     width_um: FloatArray, height_um: FloatArray, orientation: ByteArray

@@ -30,6 +30,12 @@ def role_metrics(roles: Sequence[RoleRecord]) -> dict[str, float]:
     return values
 
 
+def search_progress(optimisers: Sequence[RoleRecord]) -> float:
+    """How much of a budget of work is done, 0-1: the mean over the members of a portfolio."""
+    newest = {record.index: float(record.stats.get("progress") or 0.0) for record in optimisers}
+    return _mean(newest.values()) if newest else 0.0
+
+
 def _mean(numbers: Iterable[float]) -> float:
     listed = list(numbers)
     return sum(listed) / len(listed)

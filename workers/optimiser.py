@@ -1,188 +1,271 @@
-"""The optimiser role: takes a legal start, betters it with the exact search, hands every improvement to the run.
+"""The optimiser role: one member of a job's portfolio. Searches in rounds, hands every improvement to the run.
 
-`placewright role optimiser --job ID --index I` (workers/cli/role.py) calls `run_optimiser`. It begins at the legalised
-upload; later rounds take the best episode that actors have found, else the best placement so far. Improvements go to
-the database as candidates of kind "improved"; the run (workers/run.py) checks, writes and ranks them.
+`placewright role optimiser --job ID --index I` (workers/cli/role.py) calls `run_optimiser`. What a member does in which
+round, and whose result it goes on with, is placement/search/portfolio.py; here are the processes' side of it: budgets,
+waiting, the exchange of results (workers/exchange.py). Improvements go to the database as candidates of kind
+"improved"; the run (workers/run.py) checks, writes and ranks them.
+
+With a budget of work a round begins when all members have ended the one before, so that results depend on design, seed,
+members and budget alone. With a budget of time rounds end at fixed moments, and nobody waits for a member that is late.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from backend.jobs.records import JobRecord
 from backend.jobs.store import JobStore
-from netlists.circuit_training.plc import read_plc
 from netlists.model import Design, Placement
 from placement.cost import CostReport, evaluate
 from placement.layout import pack_layout, unpack_layout
 from placement.legal import check, legalise
-from placement.search import SearchResult, anneal, improve
+from placement.search import SearchResult, anneal
+from placement.search.improve import improve_part
+from placement.search.portfolio import TRIALS_PER_STEP, Round, Work, heir, plan, share_of
+from workers.exchange import EXCHANGE, Exchange, Standing, get_terms, stage
+from workers.start import legal_start
 
 log = logging.getLogger(__name__)
 
-FIRST_SHARE = {"auto": 0.75, "rl": 0.15}  # of the time, for the upload's own start; other methods spend all on it
-# Before a global start: a little plain search, so that a short budget or a busy machine gives something too.
-HEAD_START_SHARE, HEAD_START_S = 0.08, 10.0
-ROUND_SHARE = 0.125  # of the time, for each later start
-MIN_ROUND_S = 2.0
-READ_TRIES = 5  # of the best file, which may be bettered and removed between two steps
-
-
-class Search(Protocol):
-    """The call form that all searches share (placement.search.improve says what holds)."""
-
-    def __call__(
-        self,
-        design: Design,
-        start: Placement,
-        /,
-        *,
-        seconds: float,
-        seed: int,
-        should_stop: Callable[[], bool] | None,
-        on_better: Callable[[Placement, CostReport], None] | None,
-    ) -> SearchResult: ...
+# Below it no global placement: the compiler alone takes some 4 s, and cannot be stopped.
+GLOBAL_SECONDS = 10.0
+GLOBAL_TRIALS = 300_000  # the same for a budget of work: so many trials buy a global start that is worth something
+LATE_S = 0.3  # that a member waits for the others' results of the round before, when time is the budget
+POLL_S = 0.02
+LEAST_S = 0.02  # a round that has less time left is passed over
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start:
-    """Where a round of search begins, and the words for it in the result's provenance."""
+class Allowance:
+    """A member's whole budget: the moments between which its rounds lie, or trials."""
 
-    placement: Placement
-    lineage: str  # results of one lineage replace each other in the leaderboard
-    origin: Mapping[str, Any] = field(default_factory=dict)
+    begin_s: float = 0.0
+    until_s: float = 0.0
+    trials: int | None = None
+    clock: Callable[[], float] = time.monotonic  # its moments; another one to measure in CPU seconds
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.trials is not None else self.until_s - self.begin_s
 
 
 @dataclass(kw_only=True)
 class Optimiser:
-    """One process's loop over rounds. `report(placement, cost, start, result)` gets improvements only."""
+    """One member's loop over its rounds."""
 
     design: Design
-    method: str
-    index: int
-    seed: int
-    seconds: float
-    take_episode: Callable[[], Start | None]
-    take_best: Callable[[], Start | None]
-    report: Callable[[Placement, CostReport, Start, Mapping[str, Any]], None]
+    rounds: Sequence[Round]
+    member: int
+    members: int
+    allowance: Allowance
+    exchange: Exchange
+    take_episode: Callable[[], Standing | None]
+    # Told of improvements only: placement, cost, where it comes from, the lineage that it is the newest of, whether the
+    # round still runs.
+    report: Callable[[Placement, CostReport, Standing, str, bool], None]
     should_stop: Callable[[], bool]
+    tell: Callable[[Mapping[str, float]], None] = lambda _: None
 
-    def run(self, first: Start) -> None:
-        """Round after round until the time is up. Never returns something worse than it was given."""
-        end_s = time.monotonic() + self.seconds
-        if self._begins_with_gradients():
-            self._round(first, min(self.seconds * HEAD_START_SHARE, HEAD_START_S), improve, 0)
-        first_s = min(self.seconds * FIRST_SHARE.get(self.method, 1.0), end_s - time.monotonic())
-        self._round(first, max(0.0, first_s), self._main_search(), 0)
-        number = 0
-        while not self.should_stop() and end_s - time.monotonic() > MIN_ROUND_S:
-            number += 1
-            start = self.take_episode() if self.method in FIRST_SHARE else None
-            start = start or self.take_best()
-            if start is None:
+    def run(self, first: Standing) -> None:
+        """Round after round until the budget is used up. What it holds never gets worse."""
+        own = self.exchange.newest(self.member, len(self.rounds)) or first
+        done = 0.0
+        for number, turn in enumerate(self.rounds):
+            done += turn.share
+            if number <= own.round:  # made by this member's process before it was started again
+                continue
+            if self.should_stop():
                 return
-            left_s = end_s - time.monotonic()
-            search = anneal if self.method == "anneal" else improve
-            self._round(start, min(left_s, max(MIN_ROUND_S, self.seconds * ROUND_SHARE)), search, number)
+            budget = self._budget(turn, done)
+            if budget is None:
+                continue
+            if turn.exchange:
+                own = self._exchanged(own, number)
+            if turn.work is Work.EPISODE:
+                own = self._episode(own, turn, budget, number)
+            else:
+                own = self._bettered(own, first, turn, budget, number)
+            if self.should_stop() and self.allowance.trials is not None:
+                return  # cut short: not what this round gives
+            own = replace(own, round=number)
+            self.exchange.put(self.member, own)
+            self.tell({"progress": done})
 
-    def _begins_with_gradients(self) -> bool:
-        """Of several optimisers of `auto`, every second one leaves the global start out."""
-        return self.method == "analytic" or (self.method == "auto" and self.index % 2 == 0)
+    # --- budgets and exchange -------------------------------------------------------------------------------------
 
-    def _main_search(self) -> Search:
-        if self.method == "anneal":
-            return anneal
-        if self._begins_with_gradients():
-            from placement.analytic import place_analytically  # loads jax, which the other methods do without
+    def _budget(self, turn: Round, done: float) -> dict[str, Any] | None:
+        """Seconds or trials of a round that ends when the share `done` of all is used; None: no time left for it."""
+        if self.allowance.trials is not None:
+            return {"trials": round(turn.share * self.allowance.trials)}
+        begin_s, until_s = self.allowance.begin_s, self.allowance.until_s
+        left_s = begin_s + done * (until_s - begin_s) - self.allowance.clock()
+        return {"seconds": left_s} if left_s > LEAST_S else None
 
-            return place_analytically
-        return improve
+    def _exchanged(self, own: Standing, number: int) -> Standing:
+        """Own result, or that of the member whose heir this one is."""
+        standings = self._standings(number, own)
+        costs = [None if standing is None else standing.cost for standing in standings]
+        source = heir(self.member, costs)
+        taken = standings[source]
+        if taken is None or taken.cost >= own.cost:
+            return own
+        note = stage("exchange", seconds=0.0, trials=0, gain=own.cost - taken.cost, round=number, taken_from=source)
+        return Standing(placement=taken.placement, cost=taken.cost, stages=(*own.stages, note), origin=taken.origin)
 
-    def _round(self, start: Start, seconds: float, search: Search, number: int) -> None:
-        best = evaluate(self.design, start.placement).proxy_cost
+    def _standings(self, number: int, own: Standing) -> list[Standing | None]:
+        """Of all members after the round before `number`; with a budget of time, the newest there are."""
+        others = [member for member in range(self.members) if member != self.member]
+        patience_s = LATE_S if self.allowance.trials is None else float("inf")
+        end_s = time.monotonic() + patience_s
+        found: dict[int, Standing | None] = {self.member: own}
+        for member in others:
+            while (standing := self.exchange.get(member, number - 1)) is None:
+                if time.monotonic() > end_s or self.should_stop():
+                    standing = self.exchange.newest(member, len(self.rounds))
+                    break
+                time.sleep(POLL_S)
+            found[member] = standing
+        return [found[member] for member in range(self.members)]
+
+    # --- rounds ---------------------------------------------------------------------------------------------------
+
+    def _bettered(self, own: Standing, first: Standing, turn: Round, budget: dict[str, Any], number: int) -> Standing:
+        """The better of what is held and what the round finds."""
+        start = first if turn.work is Work.GLOBAL else own
+        lineage = f"member {self.member}"
 
         def on_better(placement: Placement, cost: CostReport) -> None:
-            self.report(placement, cost, start, {"stages": [], "running": True})
+            if cost.proxy_cost < own.cost:
+                self.report(placement, cost, own, lineage, True)
 
-        result: SearchResult = search(
-            self.design,
-            start.placement,
-            seconds=seconds,
-            seed=self.seed + 1009 * self.index + 100_003 * number,
-            should_stop=self.should_stop,
-            on_better=on_better,
+        found = self._search(start.placement, turn, budget, on_better)
+        stages = (*own.stages, *_stages(found, own.cost, number))
+        if found.cost.proxy_cost >= own.cost:
+            return replace(own, stages=stages)
+        better = replace(own, placement=found.placement, cost=found.cost.proxy_cost, stages=stages)
+        self.report(found.placement, found.cost, better, lineage, False)
+        return better
+
+    def _episode(self, own: Standing, turn: Round, budget: dict[str, Any], number: int) -> Standing:
+        """A search from the agents' best episode, told of in any case; without one, from what is held."""
+        episode = self.take_episode()
+        if episode is None:
+            return self._bettered(own, own, replace(turn, work=Work.SEARCH), budget, number)
+        lineage = f"member {self.member}, episode {episode.origin['episode']}"
+        found = self._search(
+            episode.placement,
+            turn,
+            budget,
+            lambda placement, cost: self.report(placement, cost, episode, lineage, True),
         )
-        if result.cost.proxy_cost < best or start.origin.get("start") == "episode":
-            stages = [
-                {"name": stage.name, "seconds": round(stage.seconds, 2), "trials": stage.trials, "gain": stage.gain}
-                for stage in result.stages
-            ]
-            self.report(
-                result.placement,
-                result.cost,
-                start,
-                {"stages": stages, "trials": result.trials, "search_seconds": round(result.seconds, 2)},
-            )
+        better = replace(
+            episode,
+            placement=found.placement,
+            cost=found.cost.proxy_cost,
+            stages=(*episode.stages, *_stages(found, episode.cost, number)),
+        )
+        self.report(found.placement, found.cost, better, lineage, False)
+        if better.cost >= own.cost:
+            return own
+        seconds, trials = found.seconds, found.trials
+        note = stage("episode", seconds=seconds, trials=trials, gain=own.cost - better.cost, round=number)
+        return replace(better, stages=(*own.stages, note))
+
+    def _search(
+        self,
+        start: Placement,
+        turn: Round,
+        budget: dict[str, Any],
+        on_better: Callable[[Placement, CostReport], None],
+    ) -> SearchResult:
+        common: dict[str, Any] = {"seed": turn.seed, "should_stop": self.should_stop, "on_better": on_better}
+        common["clock"] = self.allowance.clock
+        if turn.work is Work.GLOBAL:
+            from placement.analytic import global_rounds  # loads jax, which the other methods do without
+
+            if "trials" in budget:
+                budget = {"steps": budget["trials"] // TRIALS_PER_STEP}
+            scratch_first = not self.design.has_start or self.member % 2 == 1
+            return global_rounds(self.design, start, **budget, scratch_first=scratch_first, **common)
+        if turn.work is Work.ANNEAL:
+            found = anneal(self.design, start, **budget, **common)
+        else:
+            found = improve_part(*turn.span)(self.design, start, **budget, **common)
+        if found.seconds > 0:
+            self.tell({"search_trials_per_s": found.trials / found.seconds})
+        return found
+
+
+def _stages(found: SearchResult, held_cost: float, number: int) -> list[dict[str, Any]]:
+    """The stages of a round with their gains over what was held before it, which may be better than its start."""
+    cost, stages = found.start_cost.proxy_cost, []
+    for each in found.stages:
+        cost -= each.gain
+        gain = max(held_cost - cost, 0.0)
+        held_cost -= gain
+        stages.append(stage(each.name, seconds=each.seconds, trials=each.trials, gain=gain, round=number))
+    return stages
 
 
 def run_optimiser(
     store: JobStore,
-    job_id: str,
+    job: JobRecord,
     design: Design,
     *,
     index: int,
+    members: int,
     should_stop: Callable[[], bool],
-    seconds: float,
-    tell: Callable[[Mapping[str, float]], None],
+    tell: Callable[[Mapping[str, float]], None] = lambda _: None,
 ) -> None:
-    """Connects one `Optimiser` to the database. `tell` gets figures to show."""
-    job = store.job(job_id)
+    """Connects one `Optimiser` to the database, and waits until the run lets members begin.
 
-    def placed(layout: bytes) -> Placement:
-        x_um, y_um, orientation = unpack_layout(layout, design.netlist.node_count)
-        return design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation)
+    `tell` gets figures to show: progress (0-1), search_trials_per_s.
+    """
+    while (terms := get_terms(job.folder / EXCHANGE)) is None:
+        if should_stop():
+            return
+        time.sleep(POLL_S)
+    if job.trials is None:
+        allowance = Allowance(begin_s=terms[0], until_s=terms[1])
+        with_global = job.seconds >= GLOBAL_SECONDS
+    else:
+        allowance = Allowance(trials=share_of(job.trials, member=index, members=members))
+        with_global = job.trials // members >= GLOBAL_TRIALS
+    rounds = plan(job.method, member=index, seed=job.seed, with_global=with_global, seconds=allowance.seconds)
 
-    def take_episode() -> Start | None:
-        for candidate in store.take_candidates(job_id, limit=1, kind="episode"):
-            legal = legalise(design, placed(candidate.layout))
+    def take_episode() -> Standing | None:
+        for candidate in store.take_candidates(job.id, limit=1, kind="episode"):
+            x_um, y_um, orientation = unpack_layout(candidate.layout, design.netlist.node_count)
+            legal = legalise(design, design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation))
             if check(design, legal).legal:
-                origin = {"start": "episode", **candidate.origin, "episode_proxy_cost": candidate.cost}
-                return Start(placement=legal, lineage=f"optimiser {index}, episode {candidate.id}", origin=origin)
+                cost = evaluate(design, legal).proxy_cost
+                origin = {**candidate.origin, "start": "episode", "episode": candidate.id}
+                origin["episode_proxy_cost"] = candidate.cost
+                return Standing(placement=legal, cost=cost, origin=origin)
             log.warning("episode candidate %s could not be made legal; left out", candidate.id)
         return None
 
-    def take_best() -> Start | None:
-        for _ in range(READ_TRIES):
-            for best in store.placements(job_id)[:1]:
-                origin = {key: value for key, value in best.provenance.items() if key not in ("stages", "trials")}
-                with suppress(FileNotFoundError):
-                    placement = read_plc(best.folder / "placement.plc", design.netlist).placement
-                    return Start(placement=placement, lineage=f"optimiser {index}, best", origin=origin)
-        return None
-
-    def report(placement: Placement, cost: CostReport, start: Start, found: Mapping[str, Any]) -> None:
-        origin = {**start.origin, **found, "optimiser": index, "seed": job.seed, "lineage": start.lineage}
-        if "trials" in found and found["search_seconds"] > 0:
-            tell({"search_trials_per_s": found["trials"] / found["search_seconds"]})
+    def report(placement: Placement, cost: CostReport, standing: Standing, lineage: str, running: bool) -> None:
+        origin = {**standing.origin, "stages": list(standing.stages), "member": index, "lineage": lineage}
+        if running:
+            origin["running"] = True
         layout = pack_layout(placement.x_um, placement.y_um, placement.orientation)
-        store.add_candidate(job_id, cost.proxy_cost, layout, origin, kind="improved")
+        store.add_candidate(job.id, cost.proxy_cost, layout, origin, kind="improved")
 
-    first = take_best()
-    if first is None:
-        first = Start(placement=legalise(design, design.start), lineage="", origin={"start": "legalised upload"})
-    first = Start(placement=first.placement, lineage=f"optimiser {index}, start", origin=first.origin)
+    exchange = Exchange(job.folder / EXCHANGE, design)
     Optimiser(
         design=design,
-        method=job.method,
-        index=index,
-        seed=job.seed,
-        seconds=seconds,
+        rounds=rounds,
+        member=index,
+        members=members,
+        allowance=allowance,
+        exchange=exchange,
         take_episode=take_episode,
-        take_best=take_best,
         report=report,
         should_stop=should_stop,
-    ).run(first)
+        tell=tell,
+    ).run(exchange.get(None) or legal_start(design))

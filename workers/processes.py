@@ -39,6 +39,12 @@ def die_with_parent(number: int = signal.SIGTERM) -> None:
         raise SystemExit(f"process {parent}, which started this one, is gone")
 
 
+def process_start_s() -> float:
+    """When this process began, on the monotonic clock: before its interpreter and its imports."""
+    since_boot_s = float(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return time.monotonic() - max(time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot_s, 0.0)
+
+
 def child_environment(extra: dict[str, str] | None = None, *, dies_with_parent: bool = True) -> dict[str, str]:
     """The environment for a child, which will call `die_with_parent` or not. The access token is the API's alone."""
     inherited = {name: value for name, value in os.environ.items() if name not in (TOKEN_VARIABLE, PARENT_VARIABLE)}

@@ -87,15 +87,52 @@ def check_independently(
 
     Returns its report. Raises IllegalResultError with its words if the file is illegal or cannot be judged.
     """
-    words = [sys.executable, "-m", "workers.cli.main", "check", *map(str, files), "--plc", str(plc), "--json"]
-    if start is not None:
-        words += ["--start", str(start)]
-    if constraints is not None:
-        words += ["--constraints", str(constraints)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=CHECK_TIMEOUT_S, check=False)
-    if done.returncode == 0:
-        report: Mapping[str, Any] = json.loads(done.stdout)
-        return report
-    if done.returncode == 1 and done.stdout:
-        raise IllegalResultError("; ".join(json.loads(done.stdout)["problems"]))
-    raise IllegalResultError(f"the check ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
+    return Judge(files, plc, start, constraints).report(plc)
+
+
+class Judge:
+    """`placewright check` in a process of its own, started ahead of time: getting ready takes it seconds.
+
+    It sees nothing but files, reads the placement when it is told which one to judge, and ends with this process.
+    """
+
+    def __init__(
+        self, files: Sequence[Path], ready_on: Path, start: Path | None, constraints: Path | None = None
+    ) -> None:
+        """ready_on: a placement of these files to get ready on."""
+        words = [sys.executable, "-m", "workers.cli.main", "check", *map(str, files), "--plc", str(ready_on), "--json"]
+        words += ["--start", str(start)] if start is not None else []
+        words += ["--constraints", str(constraints)] if constraints is not None else []
+        self._process = subprocess.Popen(
+            [*words, "--then-stdin"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def report(self, plc: Path) -> Mapping[str, Any]:
+        """What it says of a placement; to be asked once. Raises IllegalResultError as `check_independently`."""
+        try:
+            said, complaint = self._process.communicate(f"{plc}\n", timeout=CHECK_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            raise
+        code = self._process.returncode
+        if code == 0:
+            report: Mapping[str, Any] = json.loads(said)
+            return report
+        if code == 1 and said:
+            raise IllegalResultError("; ".join(json.loads(said)["problems"]))
+        raise IllegalResultError(f"the check ended with code {code}: {complaint.strip()[-500:]}")
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has ended unasked."""
+        return self._process.poll() is not None
+
+    def dismiss(self) -> None:
+        """End it unasked."""
+        self._process.kill()
+        self._process.communicate()

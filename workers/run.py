@@ -2,7 +2,7 @@
 
 Started by the Celery task `workers.tasks.run_job` (or by `placewright place`) in a session of its own. Takes the
 job's lease, reads and legalises, starts the roles, then does nothing but watch: improvements become leaderboard
-entries (workers/results.py), dead roles are started again, figures become metrics. Stages, each named in the job:
+entries (workers/leaderboard.py), dead roles are started again, figures become metrics. Stages, each named in the job:
 
     reading → legalising → placing → finishing → done | failed | cancelled
 
@@ -12,42 +12,32 @@ Exit codes: 0 the job's end is recorded (or someone else has it), 75 interrupted
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
 from backend.core.config import get_settings
-from backend.jobs.records import Candidate, JobRecord
+from backend.jobs.records import JobRecord
 from backend.jobs.store import JobStore
 from backend.schemas import EventKind, JobState
-from netlists.circuit_training.plc import read_plc
-from netlists.circuit_training.writer import write_plc
 from netlists.errors import InputError
-from netlists.load import load_design
-from netlists.model import Design, Placement
-from placement.layout import unpack_layout
-from placement.legal import check_feasible, legalise
-from workers.metrics import role_metrics
-from workers.processes import PARENT_VARIABLE, die_with_parent, this_host
-from workers.results import (
-    IllegalResultError,
-    WrittenPlacement,
-    add_netlist,
-    check_independently,
-    formats_of,
-    write_result,
-)
+from netlists.model import Design
+from placement.legal import check_feasible
+from workers.exchange import EXCHANGE, Exchange, clear_terms, put_terms
+from workers.leaderboard import Leaderboard
+from workers.metrics import role_metrics, search_progress
+from workers.processes import PARENT_VARIABLE, die_with_parent, process_start_s, this_host
+from workers.results import IllegalResultError
 from workers.role_set import Roles, make_role_set, waiting_queues
-from workers.topology import LEARNING_METHODS, learning_available, plan
+from workers.start import job_design, legal_start
+from workers.topology import LEARNING_METHODS, Topology, learning_available, plan
 
 log = logging.getLogger("placewright.run")
 
@@ -57,7 +47,13 @@ TICK_S = 0.25
 METRICS_S = 1.0
 METRIC_POINTS = 1500  # of a long job: enough for any chart
 STOP_ROLES_S = 10.0
-LAST_RESULTS_S = 0.5  # optimisers end so much earlier, to hand in what they have
+# The end of a budget of time is kept for what comes after the search, as reading and writing have foretold: at most
+# this share of it, so a short budget on a large design is exceeded instead.
+RESERVE_SHARE = 0.2
+NETLIST_WRITINGS = 1.5  # writing a netlist takes as long as so many results
+LAST_RESULTS_S = 0.5  # for roles to end and hand in what they have
+JUDGE_READY = 1.5  # times what this process took to start and to read, the judge is called before the search ends
+LATER_S = 30.0  # after the job's end, for netlists of entries that are not its best
 WRITING_SHARE = 0.2  # of the time, at most, goes into writing improvements: the cores are the search's
 TELL_WAITING_S = 20.0  # a role that no worker has taken by then is told of
 MAX_RESTARTS = 5  # of one role process; a role that dies at once each time is a fault to be told, not hidden
@@ -83,11 +79,11 @@ class Run:
         self.lost = threading.Event()
         self.interrupted = threading.Event()
         self.ended = threading.Event()
-        self.best_cost = float("inf")
-        self.improved = False
-        self.entries: dict[str, tuple[str, float]] = {}  # lineage -> leaderboard entry, its cost
-        self.design: Design | None = None
+        self.process_s = process_start_s()
+        self.reading_s = 0.0  # that this process has taken to start and to read the design
+        self.board: Leaderboard | None = None
         self.roles: Roles | None = None
+        self.searching: set[int] = set()  # members of the portfolio whose rounds are not over
 
     # --- life ---------------------------------------------------------------------------------------------------
 
@@ -102,9 +98,11 @@ class Run:
         try:
             self._work(self.store.job(self.job_id))
             self._finish(JobState.DONE, None)
+            self._write_later()
         except StoppedError:
             if self.cancelled.is_set():
-                self._write_netlists(only_best=True)
+                if self.board is not None:
+                    self.board.write_netlists(only_best=True)
                 self._finish(JobState.CANCELLED, "cancelled by the user")
             elif not self.lost.is_set():
                 code = INTERRUPTED
@@ -120,6 +118,8 @@ class Run:
             self._finish(JobState.FAILED, f"{self.stage}: {type(error).__name__}: {error} (see the run's log)")
         finally:
             self._stop_roles()
+            if self.board is not None:
+                self.board.close()
             self.ended.set()
             heart.join(timeout=2 * HEARTBEAT_S)
             self.store.close()
@@ -128,6 +128,7 @@ class Run:
     def _finish(self, state: JobState, cause: str | None) -> None:
         self._stop_roles()
         self._patiently(lambda: self.store.finish(self.job_id, self.owner, state, cause))
+        log.info("ended %s after %.2f s: %s", state, time.monotonic() - self.process_s, cause or "as asked")
 
     def _beat(self) -> None:
         while not self.ended.wait(HEARTBEAT_S):
@@ -173,21 +174,24 @@ class Run:
         self.job = job
         # A later attempt goes on with the time that is left; time in which no run was at work does not count.
         self.progress = job.progress
-        self.begin_s = time.monotonic() - job.progress * job.seconds
+        self.begin_s = self.process_s - (job.progress * job.seconds if job.trials is None else 0.0)
         self._enter("reading")
-        design = self.design = load_design(list(job.design_files), name=job.design_name, constraints=job.constraints)
+        topology = self._start_roles() if job.seconds > 0 and job.trials != 0 else None
+        design = job_design(job)
+        self.reading_s = time.monotonic() - self.process_s
         check_feasible(design)
         self._check_stop()
         self._enter("legalising")
-        design = self._start(design)
+        board = self.board = self._start(design)
         self._check_stop()
         self._enter("placing")
-        if self._left_s() > 0:
-            self._place(design)
+        if topology is not None and self._left_s() > self._reserve_s(board):
+            self._place(board, topology)
+        self._stop_roles()
         self._check_stop()
         self.state = JobState.FINISHING
         self._enter("finishing")
-        self._finish_placements(design)
+        board.judge()
 
     def _enter(self, stage: str) -> None:
         self.stage = stage
@@ -203,27 +207,33 @@ class Run:
     def _left_s(self) -> float:
         return self.begin_s + self.job.seconds - time.monotonic()
 
-    def _start(self, design: Design) -> Design:
-        """The legal start, as the first leaderboard entry; after a restart the entries that are there."""
-        known = self.store.placements(self.job_id)
-        if known:
-            self.best_cost = known[0].costs["proxy_cost"]
-            for record in known:
-                lineage = str(record.provenance.get("lineage", ""))
-                self.entries[lineage] = (record.id, record.costs["proxy_cost"])
-            self._event(
-                EventKind.LOG,
-                level="warning",
-                role="run",
-                message=f"attempt {self.job.attempt}: going on from the best so far, {self.best_cost:.4f}",
-            )
-            return design
-        written = write_result(design, legalise(design, design.start), self.job.folder / "placements")
-        self._patiently(lambda: self.store.set_start_costs(self.job_id, written.costs.as_dict()))
-        self._enter_result(written, {"start": "legalised upload", "lineage": "start"})
-        return design
+    def _reserve_s(self, board: Leaderboard) -> float:
+        """What the end will take: roles stop, the best is written, then judged while its netlist is written."""
+        if self.job.trials is not None:
+            return 0.0
+        return min(LAST_RESULTS_S + board.writing_s * (1 + NETLIST_WRITINGS), RESERVE_SHARE * self.job.seconds)
 
-    def _place(self, design: Design) -> None:
+    def _start(self, design: Design) -> Leaderboard:
+        """The leaderboard with the legal start; after a restart with the entries that are there."""
+        board = Leaderboard(
+            self.store,
+            self.job,
+            design,
+            begin_s=self.begin_s,
+            patiently=self._patiently,
+            tell=lambda message: self._event(EventKind.LOG, level="error", role="run", message=message),
+        )
+        if board.entries:
+            message = f"attempt {self.job.attempt}: going on from the best so far, {board.best_cost:.4f}"
+            self._event(EventKind.LOG, level="warning", role="run", message=message)
+            return board
+        start = legal_start(design)
+        Exchange(self.job.folder / EXCHANGE, design).put(None, start)
+        board.start(start)
+        return board
+
+    def _start_roles(self) -> Topology:
+        """Start all processes; they get ready while this one reads. Optimisers wait for their terms."""
         can_learn = learning_available()
         if self.job.method in LEARNING_METHODS and not can_learn:
             message = "learning needs dm-reverb (Linux on x86-64); this job searches only"
@@ -231,47 +241,70 @@ class Run:
                 raise InputError(f"method rl: {message.split(';')[0]}")
             self._event(EventKind.LOG, level="warning", message=message, role="run")
         topology = plan(self.job.method, self.job.workers, can_learn=can_learn)
-        # Deadlines are on this host's monotonic clock, which its processes share.
-        until_s = self.begin_s + self.job.seconds - LAST_RESULTS_S
-        self.roles = make_role_set(self.store, self.job, topology, options={"optimiser": ("--until-s", str(until_s))})
+        clear_terms(self.job.folder / EXCHANGE)
+        words = ("--members", str(topology.optimisers))
+        self.roles = make_role_set(self.store, self.job, topology, options={"optimiser": words})
         self.roles.start()
+        return topology
+
+    def _place(self, board: Leaderboard, topology: Topology) -> None:
+        until_s = self.begin_s + self.job.seconds - self._reserve_s(board)
+        # A later attempt goes on with the rounds that are left.
+        begin_s = time.monotonic() if self.job.progress == 0 else self.begin_s
+        put_terms(self.job.folder / EXCHANGE, begin_s, until_s)
         try:
-            self._watch(design)
+            self._watch(board, topology)
         finally:  # also when cancelled or interrupted: what the searches have found by now is kept
             self._stop_roles()
             if not self.lost.is_set():
-                self._patiently(lambda: self._take_results(design, limit=1000))
+                timed = self.job.trials is None
+                late_s = until_s + LAST_RESULTS_S if timed else float("inf")
+                self._patiently(lambda: board.take(1000, only_better_after_s=late_s))
         self._add_metrics()
-        if not self.improved:
+        if not board.improved:
             message = "no search process found anything better in time: the machine is busy, or the budget is too short"
             self._event(EventKind.LOG, level="warning", message=message, role="run")
 
-    def _watch(self, design: Design) -> None:
-        """Until the time is over: improvements into the leaderboard, dead roles replaced, figures stored."""
+    def _watch(self, board: Leaderboard, topology: Topology) -> None:
+        """Until the budget is used up: improvements into the leaderboard, dead roles replaced, figures stored."""
         restarts: dict[tuple[str, int], int] = {}
         tell_waiting_s = time.monotonic() + TELL_WAITING_S
-        metrics_s = max(METRICS_S, self.job.seconds / METRIC_POINTS)
         next_metrics_s = next_result_s = 0.0
-        while (left_s := self._left_s()) > 0:
+        self.searching = set(range(topology.optimisers))
+        # Its members end by themselves at the reserve's begin.
+        while self._left_s() > self._reserve_s(board) - LAST_RESULTS_S and self.searching:
             self._check_stop()
-            self.progress = max(self.progress, min(0.99, 1 - left_s / self.job.seconds))
-            self.eta_s = left_s
             try:
+                self._tell_progress()
                 begin_s = time.monotonic()
-                if begin_s >= next_result_s and self._take_results(design, limit=1):
+                if begin_s >= next_result_s and board.take(1):
                     took_s = time.monotonic() - begin_s
                     next_result_s = time.monotonic() + took_s * (1 / WRITING_SHARE - 1)
                 self.interrupted.wait(TICK_S)
                 self._mind_roles(restarts)
+                if board.improved and self._left_s() < self._reserve_s(board) + JUDGE_READY * self.reading_s:
+                    board.call_judge()
                 if time.monotonic() >= tell_waiting_s:
                     tell_waiting_s = float("inf")
                     self._tell_waiting()
                 if time.monotonic() >= next_metrics_s:
-                    next_metrics_s = time.monotonic() + metrics_s
+                    whole_s = self.job.seconds if self.job.trials is None else time.monotonic() - self.begin_s
+                    next_metrics_s = time.monotonic() + max(METRICS_S, whole_s / METRIC_POINTS)
                     self._add_metrics()
             except OperationalError as error:
                 log.warning("database away: %s", error.orig)
                 self.interrupted.wait(1.0)
+
+    def _tell_progress(self) -> None:
+        """By the time, or by what the members of the portfolio say of their work."""
+        if self.job.trials is None:
+            self.eta_s = max(self._left_s(), 0.0)
+            progress = 1 - self.eta_s / self.job.seconds
+        else:
+            progress = search_progress(self.store.roles(self.job_id, "optimiser"))
+            elapsed_s = time.monotonic() - self.begin_s
+            self.eta_s = elapsed_s * (1 - progress) / progress if progress > 0 else None
+        self.progress = max(self.progress, min(0.99, progress))
 
     def _mind_roles(self, restarts: dict[tuple[str, int], int]) -> None:
         assert self.roles is not None
@@ -280,7 +313,8 @@ class Run:
             restarts[key] = restarts.get(key, 0) + 1
             last = "\n".join(gone.last_stderr_lines[-5:])
             if gone.code == 0 and gone.role == "optimiser":
-                continue  # its rounds are over
+                self.searching.discard(gone.index)  # its rounds are over
+                continue
             message = f"{gone.role} {gone.index} ended with code {gone.code}"
             if restarts[key] > MAX_RESTARTS:
                 raise RuntimeError(f"{message} {restarts[key]} times; its last words: {last}")
@@ -300,95 +334,19 @@ class Run:
         if roles is not None:
             roles.stop(STOP_ROLES_S)
 
-    # --- results ------------------------------------------------------------------------------------------------
-
-    def _take_results(self, design: Design, limit: int) -> int:
-        """Turn waiting improvements into leaderboard entries. Returns how many were looked at."""
-        candidates = self.store.take_candidates(self.job_id, limit, kind="improved")
-        self.improved |= bool(candidates)
-        for candidate in candidates:
-            known = self.entries.get(str(candidate.origin.get("lineage", "")))
-            if known is not None and candidate.cost >= known[1]:
-                if candidate.cost == known[1] and not candidate.origin.get("running"):
-                    self.store.set_provenance(known[0], self._provenance(candidate.origin))  # now with its stages
-                continue
-            try:
-                written = write_result(design, self._placed(design, candidate), self.job.folder / "placements")
-            except IllegalResultError as error:
-                log.error("an illegal candidate was left out: %s", error)
-                self._event(
-                    EventKind.LOG, level="error", role="run", message=f"an illegal candidate was left out: {error}"
-                )
-                continue
-            self._enter_result(written, candidate.origin)
-        return len(candidates)
-
-    def _placed(self, design: Design, candidate: Candidate) -> Placement:
-        x_um, y_um, orientation = unpack_layout(candidate.layout, design.netlist.node_count)
-        return design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation)
-
-    def _enter_result(self, written: WrittenPlacement, origin: Mapping[str, Any]) -> None:
-        lineage = str(origin.get("lineage", ""))
-        replaces = self.entries.get(lineage, (None, 0.0))[0]
-        provenance = self._provenance(origin)
-        folder = self.store.new_placement_folder(self.job_id)
-        folder.rmdir()
-        written.folder.rename(folder)
-        costs = written.costs.as_dict()
-        entry = self._patiently(
-            lambda: self.store.add_placement(
-                self.job_id, folder, costs, True, written.problems, provenance, written.formats, replaces=replaces
-            )
-        )
-        self.entries[lineage] = (entry, written.costs.proxy_cost)
-        if written.costs.proxy_cost < self.best_cost:
-            self.best_cost = written.costs.proxy_cost
-            self._cost_point(costs)
-
-    def _provenance(self, origin: Mapping[str, Any]) -> dict[str, Any]:
-        """Where a result comes from, with what the job adds to it."""
-        return {
-            **{key: value for key, value in origin.items() if key != "running"},
-            "method": self.job.method,
-            "seed": self.job.seed,
-            "workers": self.job.workers,
-            "seconds": round(time.monotonic() - self.begin_s, 2),
-        }
-
-    def _cost_point(self, costs: Mapping[str, float]) -> None:
-        names = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost")
-        values = {f"best_{name}": costs[name] for name in names}
-        self.store.add_metrics(self.job_id, time.monotonic() - self.begin_s, values)
-
     def _add_metrics(self) -> None:
         values = role_metrics(self.store.roles(self.job_id))
         if values:
             self.store.add_metrics(self.job_id, time.monotonic() - self.begin_s, values)
 
-    def _finish_placements(self, design: Design) -> None:
-        """The best file is judged once more, by a process that sees only files; then the netlists are written."""
-        records = self.store.placements(self.job_id)
-        start_plc = self.job.folder / "start.plc"
-        write_plc(start_plc, design, design.start, None)
-        best = records[0]
-        constraints = None
-        if self.job.constraints is not None:
-            constraints = self.job.folder / "constraints.json"
-            constraints.write_text(json.dumps(self.job.constraints), encoding="utf-8")
-        plc = best.folder / "placement.plc"
-        report = check_independently(self.job.design_files, plc, start_plc, constraints)
-        if report["proxy_cost"] != best.costs["proxy_cost"]:
-            raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
-        self._write_netlists()
-
-    def _write_netlists(self, *, only_best: bool = False) -> None:
-        """The format `pb` of the leaderboard's entries, or of its best."""
-        if self.design is None:
-            return  # stopped before it was read
-        for record in self.store.placements(self.job_id)[: 1 if only_best else None]:
-            placement = read_plc(record.folder / "placement.plc", self.design.netlist).placement
-            add_netlist(self.design, placement, record.folder)
-            self._patiently(partial(self.store.set_formats, record.id, (*formats_of(record.folder), "pb")))
+    def _write_later(self) -> None:
+        """Netlists of the other entries. The job is over: nobody waits for them, and a fault here is not the job's."""
+        assert self.board is not None
+        end_s = time.monotonic() + LATER_S
+        try:
+            self.board.write_netlists(until=lambda: time.monotonic() > end_s or self.should_stop())
+        except Exception:
+            log.exception("netlists of other entries than the best")
 
 
 def main() -> int:

@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 # which knows the exit code, has the first word.
 DEAD_RUN_S = 4.0
 KILL_GRACE_S = 5.0
-# A run ends its roles before it records its end, and then itself. What lives this long after that is left over; it is
-# looked for once, within the time that a worker may be away.
-LEFT_BEHIND_S, LEFT_BEHIND_FOR_S = 10.0, 3600.0
+# A run ends its roles before it records its end, then writes some more netlists, then ends itself. What lives this long
+# after that is left over; it is looked for once, within the time that a worker may be away.
+LEFT_BEHIND_S, LEFT_BEHIND_FOR_S = 60.0, 3600.0
 OLD_UPLOAD_S = 86400.0  # an upload that still comes in after a day does not
 
 

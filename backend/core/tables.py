@@ -82,9 +82,11 @@ class JobRow(Base):
     name: Mapped[str | None]
     method: Mapped[str] = mapped_column(sa.String(16))
     seconds: Mapped[float]
+    trials: Mapped[int | None] = mapped_column(sa.BigInteger)
     seed: Mapped[int]
     workers: Mapped[int]
     constraints: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of its own, as asked for
+    from_scratch: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
     state: Mapped[str] = mapped_column(sa.String(16), index=True)
     stage: Mapped[str | None]
     cause: Mapped[str | None]

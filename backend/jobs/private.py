@@ -45,6 +45,8 @@ def create_private_job(
     seed: int,
     workers: int,
     constraints: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    from_scratch: bool = False,
 ) -> PrivateJob:
     """Make `folder` a data folder holding one design (these files) and one job that waits to be run."""
     settings = load_settings({"data": folder, "database_url": "", "broker_url": "", "roles": "local"})
@@ -80,9 +82,11 @@ def create_private_job(
                 design_id=design_id,
                 method=method,
                 seconds=seconds,
+                trials=trials,
                 seed=seed,
                 workers=workers,
                 constraints=None if constraints is None else dict(constraints),
+                from_scratch=from_scratch,
                 state=JobState.QUEUED,
                 progress=0.0,
                 created_at=now,

@@ -26,9 +26,11 @@ class JobRecord:
     folder: Path  # jobs/<id>, made by the first run
     method: str
     seconds: float
+    trials: int | None  # work budget; then `seconds` is a limit
     seed: int
     workers: int
     constraints: dict[str, Any] | None  # of the job's own, on top of the design's
+    from_scratch: bool
     state: JobState
     stage: str | None  # what the run does now, in words
     cause: str | None  # why it failed or was cancelled

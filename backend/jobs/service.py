@@ -190,8 +190,10 @@ def to_read(job: JobRow, design_name: str) -> JobRead:
         name=job.name,
         method=job.method,  # type: ignore[arg-type]
         seconds=job.seconds,
+        trials=job.trials,
         seed=job.seed,
         workers=job.workers,
+        from_scratch=job.from_scratch,
         state=JobState(job.state),
         stage="cancelling" if job.cancel_requested_at and not JobState(job.state).is_final else job.stage,
         cause=job.cause,

@@ -103,9 +103,9 @@ function addPlacement(job: Job, level: number, second: number): void {
       second % 3
         ? {
             policy_version: second * 11,
-            search: [
-              { stage: "swap", gain: 0.0123 },
-              { stage: "shift", gain: 0.004 },
+            stages: [
+              { name: "annealing", seconds: 3.1, trials: 310_000, gain: 0.0123, round: 1 },
+              { name: "flips", seconds: 0.1, trials: 400, gain: 0.004, round: 1 },
             ],
             seed: 0,
             seconds: second,
@@ -128,6 +128,8 @@ function startJob(id: string, spec: JobCreate): Job {
       design_name: design.name,
       name: spec.name ?? null,
       method: spec.method,
+      trials: spec.trials ?? null,
+      from_scratch: spec.from_scratch,
       seconds: spec.seconds,
       seed: spec.seed,
       workers: spec.workers,
@@ -304,7 +306,15 @@ function populate(): void {
     error:
       "netlist.pb.txt:1287:16: macro 'u_cache/bank3' (node 512): orientation 'R45' is not one of N FN S FS E FE W FW\n    512 103.2 88.0 R45 0\n                   ^^^",
   });
-  startJob("demo", { design_id: "ariane", method: "auto", seconds: 90, seed: 0, workers: 2, name: null });
+  startJob("demo", {
+    design_id: "ariane",
+    method: "auto",
+    seconds: 90,
+    seed: 0,
+    workers: 2,
+    from_scratch: false,
+    name: null,
+  });
 }
 
 export const mockApi = (): Plugin => ({

@@ -7,7 +7,7 @@ cost (JAX) · `descent` blocks of steps (JAX) · `schedule` weights and temperat
 Importing this package does not import jax; calling its functions does.
 """
 
-from placement.analytic.flow import place_analytically
+from placement.analytic.flow import global_rounds, place_analytically
 from placement.analytic.place import Candidate, global_place
 
-__all__ = ["Candidate", "global_place", "place_analytically"]
+__all__ = ["Candidate", "global_place", "global_rounds", "place_analytically"]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from placement.search.driver import Stage, search
+from placement.search.result import SearchResult
+from placement.search.span import part
 
 # Shares of moves: step, to net, anywhere, swap, flip.
 _MIX = (0.35, 0.35, 0.05, 0.15, 0.10)
@@ -21,3 +23,8 @@ STAGES = (
 
 
 improve = partial(search, stages=STAGES)  # the call form is that of `search`
+
+
+def improve_part(first: float, last: float) -> partial[SearchResult]:
+    """`improve` with a part of its schedule, from share to share: what members of a portfolio do between meetings."""
+    return partial(search, stages=part(STAGES, first, last))

@@ -44,6 +44,21 @@ def test_create(client: TestClient, services: Services, ready_design, monkeypatc
     assert client.get(answer.headers["location"]).json() == job
 
 
+def test_a_budget_of_work(client: TestClient, ready_design) -> None:
+    body = {"design_id": ready_design(), "method": "search", "trials": 5000, "from_scratch": True}
+    job = client.post(JOBS, json=body).json()
+    assert (job["trials"], job["seconds"], job["from_scratch"]) == (5000, 7 * 86400, True)
+    limited = client.post(JOBS, json={**body, "seconds": 30}).json()
+    assert (limited["trials"], limited["seconds"]) == (5000, 30)
+    plain = client.post(JOBS, json={"design_id": body["design_id"]}).json()
+    assert (plain["trials"], plain["seconds"], plain["from_scratch"]) == (None, 60, False)
+    for method in ("auto", "rl"):
+        answer = client.post(JOBS, json={**body, "method": method})
+        assert answer.status_code == 422
+        assert f"method {method}" in answer.json()["detail"]
+        assert "search, analytic, anneal" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(("state", "words"), [("parsing", "still being read"), ("failed", "a.pb.txt:3: broken")])
 def test_only_on_ready_designs(client: TestClient, ready_design, state: str, words: str) -> None:
     design_id = ready_design(state=state, error="a.pb.txt:3: broken" if state == "failed" else None)

@@ -1,26 +1,21 @@
-"""The parts of a run without a process: topology, figures, written results, roles on queues, rounds of search."""
+"""The parts of a run without a process: topology, figures, written results, roles on queues."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from backend.jobs.private import PrivateJob, create_private_job
 from backend.jobs.records import RoleRecord
 from netlists.load import load_design
 from netlists.model import Design, NodeKind, Placement
 from netlists.samples import make_sample, write_sample
 from placement.cost import evaluate
-from placement.layout import pack_layout, unpack_layout
-from placement.legal import check, legalise
-from workers.metrics import role_metrics
-from workers.optimiser import Optimiser, Start, run_optimiser
+from placement.legal import legalise
+from workers.metrics import role_metrics, search_progress
 from workers.results import IllegalResultError, add_netlist, check_independently, write_result
 from workers.role_set import QUEUES, BothRoles, QueuedRoles, waiting_queues
 from workers.topology import Topology, plan
@@ -98,6 +93,12 @@ def test_rates_add_up_and_costs_are_averaged() -> None:
         "policy_lag": 2.0,
         "policy_version": 9.0,
     }
+
+
+def test_progress_of_a_budget_of_work_is_the_mean_over_members() -> None:
+    roles = [role_record("optimiser", 0, progress=0.5), role_record("optimiser", 1)]
+    assert search_progress(roles) == 0.25
+    assert search_progress([]) == 0.0
 
 
 # --- results
@@ -181,65 +182,3 @@ def test_a_role_that_falls_silent_or_fails_is_gone_once() -> None:
     assert roles.poll() == []
     roles.stop(1.0)
     assert store.stopped
-
-
-# --- the optimiser
-
-
-def test_an_optimiser_reports_only_what_is_better_and_stops_when_told(design: Design, start: Placement) -> None:
-    reports: list[tuple[float, Any]] = []
-    first_cost = evaluate(design, start).proxy_cost
-    optimiser = Optimiser(
-        design=design,
-        method="search",
-        index=0,
-        seed=1,
-        seconds=60,
-        take_episode=lambda: None,
-        take_best=lambda: None,
-        report=lambda placement, cost, _, found: reports.append((cost.proxy_cost, found)),
-        should_stop=lambda: len(reports) >= 2,
-    )
-    optimiser.run(Start(placement=start, lineage="l", origin={"start": "legalised upload"}))
-    costs = [cost for cost, _ in reports]
-    assert costs == sorted(costs, reverse=True)
-    assert costs[0] < first_cost
-    assert {"name", "seconds", "trials", "gain"} == set(reports[-1][1]["stages"][0])
-
-
-@pytest.fixture
-def job(tmp_path: Path) -> Callable[..., PrivateJob]:
-    def make(**spec: Any) -> PrivateJob:
-        write_sample(tmp_path / "sample", "small", 2)
-        values = {"name": "small", "method": "rl", "seconds": 60, "seed": 0, "workers": 2, **spec}
-        return create_private_job(tmp_path / "data", sorted((tmp_path / "sample").iterdir()), **values)
-
-    return make
-
-
-def test_episodes_go_through_the_search_with_their_policys_version(
-    job: Callable[..., PrivateJob], design: Design, start: Placement
-) -> None:
-    """An actor's candidate comes back improved, legal, and with its provenance."""
-    private = job()
-    store = private.store
-    layout = pack_layout(start.x_um, start.y_um, start.orientation)
-    store.add_candidate(private.job_id, 0.9, layout, {"policy_version": 7, "actor": 0}, kind="episode")
-    improved: list[Any] = []
-
-    def should_stop() -> bool:
-        improved.extend(store.take_candidates(private.job_id, limit=10, kind="improved"))
-        return any("policy_version" in c.origin and not c.origin.get("running") for c in improved)
-
-    run_optimiser(store, private.job_id, design, index=0, should_stop=should_stop, seconds=20, tell=lambda _: None)
-    improved.extend(store.take_candidates(private.job_id, limit=10, kind="improved"))
-    from_episode = [c for c in improved if c.origin["start"] == "episode"]
-    assert from_episode
-    best = min(from_episode, key=lambda c: c.cost)
-    assert best.origin["policy_version"] == 7
-    x_um, y_um, orientation = unpack_layout(best.layout, design.netlist.node_count)
-    placed = design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation)
-    assert check(design, placed).legal
-    assert evaluate(design, placed).proxy_cost == pytest.approx(best.cost, rel=1e-12)
-    assert best.cost < evaluate(design, start).proxy_cost
-    assert np.array_equal(placed.fixed, design.start.fixed)

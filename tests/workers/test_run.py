@@ -8,10 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import sqlalchemy as sa
 
+from backend.core.tables import EventRow
 from backend.jobs.private import PrivateJob, create_private_job
 from backend.schemas import JobState
 from netlists.circuit_training.plc import read_plc
@@ -19,6 +22,7 @@ from netlists.load import load_design
 from netlists.samples import write_sample
 from placement.cost import evaluate
 from placement.legal import check
+from workers.start import legal_start
 
 DEADLINE_S = 240
 INTERRUPTED = 75
@@ -34,7 +38,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture
 def make_job(tmp_path: Path, sample: list[Path]) -> Callable[..., PrivateJob]:
     def make(files: list[Path] | None = None, **spec: object) -> PrivateJob:
-        values = {"name": "small", "method": "search", "seconds": 15, "seed": 0, "workers": 1, **spec}
+        values = {"name": "small", "method": "search", "seconds": 30, "seed": 0, "workers": 1, **spec}
         return create_private_job(tmp_path / "data", files or sample, **values)  # type: ignore[arg-type]
 
     return make
@@ -58,6 +62,11 @@ def wait_for(process: subprocess.Popen[str], condition: Callable[[], bool]) -> N
         except subprocess.TimeoutExpired:
             continue
         assert condition(), f"the run ended with {code}: {process.stderr.read() if process.stderr else ''}"
+
+
+def events_of(job: PrivateJob) -> list[EventRow]:
+    query = sa.select(EventRow).where(EventRow.job_id == job.job_id)
+    return job.store.database.read(lambda session: list(session.scalars(query)))
 
 
 def session_processes(pgid: int) -> list[psutil.Process]:
@@ -123,6 +132,47 @@ def test_no_time_at_all_gives_the_legalised_start(make_job: Callable[..., Privat
     assert [p.costs for p in job.store.placements(job.job_id)] == [record.start_costs]
 
 
+def test_a_job_from_scratch_is_compared_to_the_packing(make_job: Callable[..., PrivateJob], sample: list[Path]) -> None:
+    job = make_job(seconds=0, from_scratch=True)
+    process = start(job)
+    process.communicate(timeout=DEADLINE_S)
+    record = job.store.job(job.job_id)
+    expected = legal_start(load_design(sample).without_start())
+    assert record.state == JobState.DONE
+    assert record.start_costs is not None
+    assert record.start_costs["proxy_cost"] == expected.cost
+    assert job.store.placements(job.job_id)[0].provenance["start"] == "constructive packing"
+
+
+def test_a_budget_of_work_gives_equal_files_whatever_happens_to_a_member(tmp_path: Path, sample: list[Path]) -> None:
+    """Two jobs side by side, so that each disturbs the other; in one of them a member is killed at its work."""
+    spec: dict[str, Any] = {"name": "small", "method": "search", "seconds": 600, "seed": 3, "workers": 2}
+    calm, shaken = (create_private_job(tmp_path / name, sample, **spec, trials=600_000) for name in ("calm", "shaken"))
+    processes = [start(calm), start(shaken)]
+    wait_for(processes[1], lambda: len(shaken.store.roles(shaken.job_id, "optimiser")) == 2)
+    os.kill(shaken.store.roles(shaken.job_id, "optimiser")[1].pid, signal.SIGKILL)
+    for process in processes:
+        _, errors = process.communicate(timeout=DEADLINE_S)
+        assert process.returncode == 0, errors
+    best = []
+    for job in (calm, shaken):
+        record = job.store.job(job.job_id)
+        assert (record.state, record.cause) == (JobState.DONE, None)
+        best.append(job.store.placements(job.job_id)[0])
+        assert record.start_costs is not None
+        assert best[-1].costs["proxy_cost"] < record.start_costs["proxy_cost"]
+    for name in ("placement.plc", "placement.json", "placement.pb.txt.gz"):
+        assert (best[0].folder / name).read_bytes() == (best[1].folder / name).read_bytes()
+    said = [event.data.get("message", "") for event in events_of(shaken)]
+    assert any("optimiser 1 ended with code -9; started again" in message for message in said)
+    design = load_design(sample)
+    given = evaluate(design, design.start).proxy_cost
+    for entry in best:
+        assert entry.provenance["trials"] == 600_000
+        gained = sum(stage["gain"] for stage in entry.provenance["stages"])
+        assert gained == pytest.approx(given - entry.costs["proxy_cost"], abs=1e-9)
+
+
 def test_a_cancelled_job_keeps_its_best_and_leaves_no_process(make_job: Callable[..., PrivateJob]) -> None:
     job = make_job(seconds=600, workers=2)
     process = start(job)
@@ -136,7 +186,7 @@ def test_a_cancelled_job_keeps_its_best_and_leaves_no_process(make_job: Callable
 
 
 def test_a_killed_run_loses_nothing_and_goes_on(make_job: Callable[..., PrivateJob]) -> None:
-    job = make_job(seconds=40, workers=2)
+    job = make_job(seconds=60, workers=2)
     first = start(job)
     wait_for(first, lambda: len(job.store.placements(job.job_id)) >= 2)
     before = job.store.placements(job.job_id)[0].costs["proxy_cost"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from netlists.errors import InputError
 from workers.cli.options import NETLIST_HELP, constraints_option, json_option, load, netlist_argument, show
 
 
@@ -25,14 +27,29 @@ from workers.cli.options import NETLIST_HELP, constraints_option, json_option, l
     help="The .plc placed from: fixed nodes must be where it has them.",
 )
 @constraints_option
+@click.option("--then-stdin", is_flag=True, hidden=True, help="Get ready on --plc, judge the file that stdin names.")
 @json_option
-def check(netlist: tuple[Path, ...], plc: Path, start: Path | None, constraints: Path | None, as_json: bool) -> None:
+def check(
+    netlist: tuple[Path, ...],
+    plc: Path,
+    start: Path | None,
+    constraints: Path | None,
+    then_stdin: bool,
+    as_json: bool,
+) -> None:
     from netlists.load import placement_of
     from placement.cost import evaluate as exact_cost
     from placement.legal import check as check_legality
     from placement.legal import strict_overlaps
 
     design = load(netlist, plc if start is None else start, constraints)
+    if then_stdin:
+        exact_cost(design, design.start)  # compiled code is loaded by its first use
+        check_legality(design, design.start)
+        strict_overlaps(design, design.start)
+        plc = Path(sys.stdin.readline().rstrip("\n"))
+        if not plc.is_file():
+            raise InputError(f"no placement to judge: standard input named {str(plc)!r}")
     result = placement_of(design, plc)
     legality = check_legality(design, result)
     report = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,22 @@ def show(report: Mapping[str, Any], *, as_json: bool, title: str) -> None:
             value = f"{value:.6g}"
         table.add_row(name.replace("_", " "), str(value))
     console.print(table)
+
+
+def show_stages(stages: Sequence[Mapping[str, Any]]) -> None:
+    """Print what each stage of a result took and gained; gains add up to what the cost fell by."""
+    table = Table(title="what each stage gained", title_justify="left")
+    for name in ("round", "stage", "s", "trials", "gain"):
+        table.add_column(name, justify="left" if name == "stage" else "right")
+    for each in stages:
+        name = str(each["name"])
+        if "taken_from" in each:
+            name += f" (from member {each['taken_from']})"
+        row = (str(each.get("round", "")), name, f"{each['seconds']:.1f}", f"{each['trials']:,}", f"{each['gain']:.6f}")
+        table.add_row(*row)
+    table.add_row("", "all", f"{sum(e['seconds'] for e in stages):.1f}", f"{sum(e['trials'] for e in stages):,}",
+                  f"{sum(e['gain'] for e in stages):.6f}", style="bold")  # fmt: skip
+    Console(highlight=False).print(table)
 
 
 def compiled_programs() -> dict[str, str]:

@@ -27,6 +27,7 @@ from workers.cli.options import (
     netlist_argument,
     plc_option,
     show,
+    show_stages,
 )
 from workers.processes import child_environment
 
@@ -43,14 +44,19 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 @click.option(
     "--seconds",
     type=Seconds(),
-    default=60,
-    show_default=True,
-    help="Budget for reading and placing; checking and writing the result come on top.",
+    help="Budget of the whole run, 60 by default. Beside --trials a limit, a week by default.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(0, 10**12),
+    help="Budget of work in place of time, of all workers together; equal input, seed, workers and trials give equal "
+    "files. Not with the methods that learn.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act."
 )
+@click.option("--from-scratch", is_flag=True, help="Ignore the given positions of everything that may move.")
 @click.option(
     "--policy",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -65,20 +71,27 @@ def place(
     plc: Path | None,
     constraints: Path | None,
     method: str,
-    seconds: float,
+    seconds: float | None,
+    trials: int | None,
     seed: int,
     workers: int,
     policy: Path | None,
+    from_scratch: bool,
     out: Path,
     as_json: bool,
 ) -> None:
     from backend.jobs.private import create_private_job
+    from backend.schemas import MAX_SECONDS, trials_refusal
     from netlists.circuit_training.plc import read_plc
     from netlists.constraints_file import plain_constraints
     from netlists.load import input_files
     from placement.cost import evaluate
     from placement.legal import check, check_feasible
 
+    if trials is not None and (refusal := trials_refusal(method)):
+        raise click.UsageError(refusal)
+    if seconds is None:
+        seconds = 60.0 if trials is None else float(MAX_SECONDS)
     design = load(netlist, plc, constraints)  # bad input is told at once, before anything is written
     check_feasible(design)
     if policy is not None:
@@ -96,6 +109,8 @@ def place(
         seed=seed,
         workers=workers,
         constraints=plain_constraints(constraints),
+        trials=trials,
+        from_scratch=from_scratch,
     )
     if policy is not None:
         from workers.agents import policies
@@ -120,6 +135,7 @@ def place(
             click.echo("stopping; the best placement so far is kept", err=True)
             job.store.request_cancel(job.job_id)
             process.wait()
+    took_s = time.monotonic() - begin_s
     record = job.store.job(job.job_id)
     if record.state == "failed":
         raise InputError(record.cause or "the run failed")
@@ -130,6 +146,8 @@ def place(
     files = [Path(shutil.copy2(path, out / path.name)) for path in sorted(best.folder.iterdir())]
     result = read_plc(out / "placement.plc", design.netlist).placement
     legality = check(design, result)
+    provenance = dict(best.provenance)
+    stages = provenance.pop("stages", [])
     report: dict[str, Any] = {
         **evaluate(design, result).as_dict(),
         **design_report(design),
@@ -138,14 +156,20 @@ def place(
         "legal": legality.legal,
         "start_proxy_cost": record.start_costs["proxy_cost"] if record.start_costs else None,
         "method": method,
-        "seconds": round(time.monotonic() - begin_s, 2),
+        "seconds": round(took_s, 2),
         "state": str(record.state),
-        "provenance": best.provenance,
+        "provenance": provenance if not as_json else best.provenance,
         "files": [str(path) for path in files],
     }
+    if trials is not None:
+        report["trials"] = trials
+    if as_json:
+        report["stages"] = stages
     job.store.close()
     shutil.rmtree(private, ignore_errors=True)
     show(report, as_json=as_json, title=f"{design.name}: placed")
+    if not as_json:
+        show_stages(stages)
     if record.state != "done":
         raise SystemExit(INTERRUPTED)
 
@@ -179,3 +203,5 @@ def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:
             start, best = state.start_costs, state.best_costs
             cost = f"proxy cost {start['proxy_cost']:.4f} → {best['proxy_cost']:.4f}" if start and best else ""
             bar.update(task, completed=state.progress, stage=state.stage or str(state.state), cost=cost)
+            if state.state.is_final:  # what it writes now is for a leaderboard that nobody will see
+                process.terminate()

@@ -6,7 +6,6 @@ Each branch imports what its role needs and nothing more: an optimiser or a cach
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +28,9 @@ ROLES = ("learner", "actor", "cache", "replay", "optimiser")
 @click.option(
     "--index", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the role's processes."
 )
-@click.option("--until-s", type=float, help="Of an optimiser: its end on this host's monotonic clock.")
+@click.option("--members", type=click.IntRange(min=1), default=1, help="Of an optimiser: how many the job has.")
 @click.option("--learning", default="{}", help="Settings of learning, as JSON (fields of TrainConfig).")
-def role(name: str, job_id: str, index: int, until_s: float | None, learning: str) -> None:
+def role(name: str, job_id: str, index: int, members: int, learning: str) -> None:
     # A role that came over a queue has its worker's environment; the libraries read theirs at import, which is below.
     own = role_environment(
         name, data_dir=Path(os.environ.get("PLACEWRIGHT_DATA", "data")), accelerator=may_accelerate()
@@ -52,26 +51,25 @@ def role(name: str, job_id: str, index: int, until_s: float | None, learning: st
         store.job(job_id)
     except UnknownJobError:
         raise click.UsageError(f"no job {job_id} in {settings.data}") from None
-    leave(live(store, job_id, name, index, lambda life: _body(life, store, learning, until_s)))
+    leave(live(store, job_id, name, index, lambda life: _body(life, store, learning, members)))
 
 
-def _body(life: Life, store: JobStore, learning: str, until_s: float | None) -> None:
-    from netlists.load import load_design
+def _body(life: Life, store: JobStore, learning: str, members: int) -> None:
+    from workers.start import job_design
 
     job = store.job(life.job_id)
-    design = load_design(list(job.design_files), name=job.design_name, constraints=job.constraints)
+    design = job_design(job)
     if life.role == "optimiser":
         from workers.optimiser import run_optimiser
 
         life.state = "running"
-        left_s = (1 - job.progress) * job.seconds if until_s is None else max(0.0, until_s - time.monotonic())
         run_optimiser(
             store,
-            job.id,
+            job,
             design,
             index=life.index,
+            members=members,
             should_stop=life.should_stop,
-            seconds=left_s,
             tell=lambda values: life.stats.update(values),
         )
         return

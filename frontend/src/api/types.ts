@@ -678,13 +678,19 @@ export interface components {
             } | null;
             /** Design Id */
             design_id: string;
+            /**
+             * From Scratch
+             * @description Ignore the given positions of everything that may move
+             * @default false
+             */
+            from_scratch: boolean;
             /** @default auto */
             method: components["schemas"]["Method"];
             /** Name */
             name?: string | null;
             /**
              * Seconds
-             * @description Time budget of the whole run
+             * @description Time budget of the whole run; beside `trials` a limit, a week unless given
              * @default 60
              */
             seconds: number;
@@ -693,6 +699,11 @@ export interface components {
              * @default 0
              */
             seed: number;
+            /**
+             * Trials
+             * @description Work budget of all workers together, in place of time: equal design, seed, workers and trials give equal files. Methods search, analytic, anneal; a step of global placement counts as 1,000 trials
+             */
+            trials?: number | null;
             /**
              * Workers
              * @description Processes that search or act
@@ -720,6 +731,7 @@ export interface components {
          *           "design_name": "ariane133",
          *           "eta_s": 36,
          *           "finished_at": null,
+         *           "from_scratch": false,
          *           "id": "5f0c8a1b9d3e4f67a2b1c0d9e8f7a6b5",
          *           "method": "auto",
          *           "name": null,
@@ -736,6 +748,7 @@ export interface components {
          *           },
          *           "started_at": "2026-03-01T09:31:01Z",
          *           "state": "running",
+         *           "trials": null,
          *           "workers": 2
          *         }
          *       ],
@@ -766,6 +779,7 @@ export interface components {
          *       "design_name": "ariane133",
          *       "eta_s": 36,
          *       "finished_at": null,
+         *       "from_scratch": false,
          *       "id": "5f0c8a1b9d3e4f67a2b1c0d9e8f7a6b5",
          *       "method": "auto",
          *       "name": null,
@@ -782,6 +796,7 @@ export interface components {
          *       },
          *       "started_at": "2026-03-01T09:31:01Z",
          *       "state": "running",
+         *       "trials": null,
          *       "workers": 2
          *     }
          */
@@ -816,6 +831,11 @@ export interface components {
             eta_s: number | null;
             /** Finished At */
             finished_at: string | null;
+            /**
+             * From Scratch
+             * @default false
+             */
+            from_scratch: boolean;
             /** Id */
             id: string;
             method: components["schemas"]["Method"];
@@ -837,6 +857,11 @@ export interface components {
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["JobState"];
+            /**
+             * Trials
+             * @description Work budget; then `seconds` is a limit
+             */
+            trials?: number | null;
             /** Workers */
             workers: number;
         };

@@ -121,6 +121,14 @@ export function JobForm({ designId }: { designId: string }) {
           </Help>
         </div>
       </div>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={values.fromScratch}
+          onChange={(event) => set({ fromScratch: event.currentTarget.checked })}
+        />{" "}
+        From scratch: ignore the given positions of all that may move
+      </label>
       <div class="field">
         <label class="field-label" for="job-name">
           Name <span class="muted">(optional)</span>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api, isNotFound } from "../api/client";
 import type { JobRead } from "../api/types";
 import { designPath } from "../router";
-import { cost, duration, percent } from "../ui/format";
+import { cost, count, duration, percent } from "../ui/format";
 import { useNow, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/icon";
 import { NotFound } from "../ui/not-found";
@@ -80,7 +80,8 @@ function JobHead({ job, onJob }: { job: JobRead; onJob: (job: JobRead) => void }
         <h1>{job.name || job.design_name}</h1>
         <StateBadge state={job.state} />
         <span class="muted job-spec">
-          {job.method} · {duration(job.seconds)} · {job.workers} {job.workers === 1 ? "worker" : "workers"} · seed{" "}
+          {job.method} · {job.trials == null ? duration(job.seconds) : `${count(job.trials)} trials`}
+          {job.from_scratch ? " · from scratch" : ""} · {job.workers} {job.workers === 1 ? "worker" : "workers"} · seed{" "}
           {job.seed}
           {job.attempt > 1 ? ` · attempt ${job.attempt}` : ""}
         </span>

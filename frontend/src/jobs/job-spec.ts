@@ -40,7 +40,15 @@ export const TIMES: readonly { readonly seconds: number; readonly label: string 
 
 /** Limits of `JobCreate` in backend/schemas.py. */
 export const LIMITS = { seconds: [1, 7 * 86_400], seed: [0, 2 ** 31 - 1], workers: [1, 64] } as const;
-export const DEFAULTS = { method: "auto", seconds: "60", seed: "0", workers: "2", name: "", constraints: "" } as const;
+export const DEFAULTS = {
+  method: "auto",
+  seconds: "60",
+  seed: "0",
+  workers: "2",
+  name: "",
+  constraints: "",
+  fromScratch: false,
+} as const;
 
 export interface FormValues {
   readonly method: Method;
@@ -50,6 +58,7 @@ export interface FormValues {
   readonly name: string;
   /** JSON, docs/constraints.md; empty = none. */
   readonly constraints: string;
+  readonly fromScratch: boolean;
 }
 
 export type FieldErrors = Partial<Record<"seconds" | "seed" | "workers" | "name" | "constraints", string>>;
@@ -94,6 +103,7 @@ export const toJob = (designId: string, values: FormValues): JobCreate => ({
   seconds: Number(values.seconds),
   seed: Number(values.seed),
   workers: Number(values.workers),
+  from_scratch: values.fromScratch,
   name: values.name.trim() || null,
   constraints: values.constraints.trim() === "" ? null : JSON.parse(values.constraints),
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { EventRead, JobRead, MetricPoint } from "../api/types";
 import { checkForm, DEFAULTS, toJob } from "./job-spec";
 import { columns, EMPTY, latest, mergePoints, withEvent } from "./job-state";
-import { describe as say } from "./provenance";
+import { describe as say, stagesOf } from "./provenance";
 import { say as sayEvent } from "./timeline";
 
 const point = (time_s: number, values: Record<string, number>): MetricPoint => ({ time_s, values });
@@ -65,6 +65,7 @@ describe("job form", () => {
       seconds: 60,
       seed: 0,
       workers: 2,
+      from_scratch: false,
       name: null,
       constraints: null,
     });
@@ -100,8 +101,27 @@ describe("job form", () => {
 
 describe("words", () => {
   it("tells where a placement comes from", () => {
-    const search = [{ stage: "swap", gain: 0.0123 }];
-    expect(say({ policy_version: 12, search, seconds: 65 })).toBe("policy v12 → swap −0.0123 · 1 min 05 s");
+    const stages = [
+      { name: "legalise", seconds: 0.1, trials: 0, gain: -0.02 },
+      { name: "global from start", seconds: 9, trials: 0, gain: 0.1, round: 0 },
+      { name: "global from scratch", seconds: 9, trials: 0, gain: 0.02, round: 0 },
+      { name: "exchange", seconds: 0, trials: 0, gain: 0.00001, round: 1, taken_from: 1 },
+      { name: "annealing", seconds: 20, trials: 2e6, gain: 0.05, round: 1 },
+      { name: "flips", seconds: 0.1, trials: 60, gain: 0.0001, round: 1 },
+      "unknown",
+    ];
+    expect(say({ start: "legalised upload", stages, seconds: 65 })).toBe(
+      "legalised upload → global −0.1200 → search −0.0501 · 1 min 05 s",
+    );
+    expect(stagesOf({ stages })).toHaveLength(6);
+    expect(stagesOf({ stages })[3]).toEqual({
+      round: 1,
+      name: "exchange with member 1",
+      seconds: 0,
+      trials: 0,
+      gain: 0.00001,
+    });
+    expect(say({ policy_version: 12, seconds: 65 })).toBe("policy v12 · 1 min 05 s");
     expect(say({ start: "legalised upload" })).toBe("legalised upload");
     expect(say({})).toBe("start");
   });

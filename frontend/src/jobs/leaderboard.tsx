@@ -1,11 +1,11 @@
 /** All kept placements of a job, best first, each with its costs, where it comes from, and its files. */
 import { fileUrl } from "../api/client";
 import type { JobRead, PlacementRead } from "../api/types";
-import { change, cost } from "../ui/format";
+import { change, cost, count, signed } from "../ui/format";
 import { Empty } from "../ui/parts";
 import { FORMATS } from "./downloads";
 import type { Selection } from "./layout-panel";
-import { describe } from "./provenance";
+import { describe, type Stage, stagesOf } from "./provenance";
 
 interface Props {
   readonly job: JobRead;
@@ -96,10 +96,41 @@ export function Leaderboard({ job, placements, selection, onSelect }: Props) {
 }
 
 function Origin({ provenance }: { provenance: PlacementRead["provenance"] }) {
+  const { stages: _, ...rest } = provenance;
   return (
     <details class="origin">
       <summary>{describe(provenance)}</summary>
-      <pre class="message">{JSON.stringify(provenance, null, 2)}</pre>
+      <Stages stages={stagesOf(provenance)} />
+      <pre class="message">{JSON.stringify(rest, null, 2)}</pre>
     </details>
+  );
+}
+
+/** What each stage took and gained. */
+function Stages({ stages }: { stages: readonly Stage[] }) {
+  if (stages.length === 0) return null;
+  return (
+    <table class="table stages">
+      <thead>
+        <tr>
+          <th scope="col">Round</th>
+          <th scope="col">Stage</th>
+          <th scope="col">Time</th>
+          <th scope="col">Trials</th>
+          <th scope="col">Cost</th>
+        </tr>
+      </thead>
+      <tbody>
+        {stages.map((stage) => (
+          <tr key={`${stage.round} ${stage.name} ${stage.gain}`}>
+            <td class="num">{stage.round === null ? "" : stage.round + 1}</td>
+            <td>{stage.name}</td>
+            <td class="num">{stage.seconds.toFixed(1)} s</td>
+            <td class="num">{stage.trials > 0 ? count(stage.trials) : ""}</td>
+            <td class="num">{signed(-stage.gain)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -1,30 +1,59 @@
-/** A placement's provenance in a line. The service's dictionary is open: unknown entries stay for the details. Pure. */
+/** A placement's provenance in a line, and its stages. The service's dictionary is open: unknown entries stay for the details. Pure. */
 import type { PlacementRead } from "../api/types";
-import { duration, signed } from "../ui/format";
+import { cost, duration, signed } from "../ui/format";
 
-/** "policy v120 → search −0.0312 · 12 s". */
-export function describe(provenance: PlacementRead["provenance"]): string {
-  const parts = [start(provenance)];
-  const stages = provenance["search"];
-  if (Array.isArray(stages)) for (const stage of stages) parts.push(stageText(stage));
-  else if (stages != null) parts.push(stageText(stages));
+type Provenance = PlacementRead["provenance"];
+
+/** One stage of the way to a placement: what it took, and what the cost fell by. */
+export interface Stage {
+  readonly round: number | null; // of the job's portfolio; null before its first
+  readonly name: string;
+  readonly seconds: number;
+  readonly trials: number;
+  readonly gain: number;
+}
+
+const KINDS: Readonly<Record<string, string>> = { annealing: "search", descent: "search", flips: "search" };
+
+/** "legalised upload → global −0.1201 → search −0.0312 · 12 s". */
+export function describe(provenance: Provenance): string {
+  const gains = new Map<string, number>();
+  for (const stage of stagesOf(provenance)) {
+    const kind = KINDS[stage.name] ?? stage.name.split(" ")[0]!;
+    gains.set(kind, (gains.get(kind) ?? 0) + stage.gain);
+  }
+  // The start's own stage is told by its words; what gained nothing that shows is left to the details.
+  const told = [...gains].filter(([kind, gain]) => kind !== "legalise" && Number(cost(gain)) !== 0);
+  const parts = [start(provenance), ...told.map(([kind, gain]) => `${kind} ${signed(-gain)}`)];
   const seconds = provenance["seconds"];
   const text = parts.filter(Boolean).join(" → ");
   return typeof seconds === "number" ? `${text} · ${duration(seconds)}` : text;
 }
 
-function start(provenance: PlacementRead["provenance"]): string {
+/** The stages of a placement, in order. */
+export function stagesOf(provenance: Provenance): readonly Stage[] {
+  const listed = provenance["stages"];
+  return Array.isArray(listed) ? listed.flatMap(toStage) : [];
+}
+
+function toStage(entry: unknown): Stage[] {
+  if (typeof entry !== "object" || entry === null) return [];
+  const { round, name, seconds, trials, gain, taken_from: from } = entry as Record<string, unknown>;
+  if (typeof name !== "string" || typeof gain !== "number") return [];
+  return [
+    {
+      round: typeof round === "number" ? round : null,
+      name: typeof from === "number" ? `${name} with member ${from}` : name,
+      seconds: typeof seconds === "number" ? seconds : 0,
+      trials: typeof trials === "number" ? trials : 0,
+      gain,
+    },
+  ];
+}
+
+function start(provenance: Provenance): string {
   const version = provenance["policy_version"];
   if (typeof version === "number") return `policy v${version}`;
   const from = provenance["start"];
   return typeof from === "string" && from ? from : "start";
-}
-
-function stageText(stage: unknown): string {
-  if (typeof stage === "string") return stage;
-  if (typeof stage !== "object" || stage === null) return "";
-  const { stage: name, name: other, method, gain } = stage as Record<string, unknown>;
-  const label = [name, other, method].find((value) => typeof value === "string") as string | undefined;
-  // A gain is what the cost fell by.
-  return `${label ?? "search"}${typeof gain === "number" ? ` ${signed(-gain)}` : ""}`;
 }

@@ -1,0 +1,106 @@
+"""What members of a portfolio gain by rounds and by exchanging results, at equal CPU seconds.
+
+    PLACEWRIGHT_BENCHMARKS=… placewright bench portfolio [--designs ibm02 …] [--members 2] [--seconds 20] [--seed 0]
+
+Each member makes one round of global placement (every second one from scratch); from these results every way of
+searching begins. Members are taken one after another in one process, CPU seconds each, so other work on the machine
+does not matter. Prints a table and writes benchmarks/results/portfolio.json after each design; other rows are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+# placement.py beside this script would hide the package.
+sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "benchmarks")]
+RESULT = ROOT / "benchmarks" / "results" / "portfolio.json"
+HOT, COOLER = (0.0, 1.0), (0.17, 1.0)
+# name -> the part of the schedule of each round, whether members exchange results between rounds
+WAYS: dict[str, tuple[tuple[tuple[float, float], ...], bool]] = {
+    "one schedule, each for itself": ((HOT,), False),
+    "one cooler schedule, each for itself": ((COOLER,), False),
+    "one schedule in four parts, exchange": (((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0)), True),
+    "three cooler rounds, each for itself": ((COOLER,) * 3, False),
+    "three cooler rounds, exchange": ((COOLER,) * 3, True),
+    "five cooler rounds, exchange": ((COOLER,) * 5, True),
+}
+
+
+def measure(folder: Path, members: int, seconds: float, seed: int) -> dict[str, Any]:
+    """Costs of every member after every round, by way."""
+    from netlists.load import load_design
+    from placement.analytic import global_rounds
+    from placement.analytic.flow import round_steps
+    from placement.legal import legalise
+    from placement.search import improve
+    from placement.search.improve import improve_part
+    from placement.search.portfolio import heir
+
+    design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
+    start = legalise(design, design.start)
+    improve(design, start, trials=10)  # compiles
+    first = []
+    for member in range(members):
+        scratch = member % 2 == 1
+        steps = round_steps(not scratch)
+        first.append(global_rounds(design, start, steps=steps, seed=seed + 1009 * member, scratch_first=scratch))
+    row: dict[str, Any] = {"design": folder.name, "global": [found.cost.proxy_cost for found in first], "ways": {}}
+    for name, (spans, exchange) in WAYS.items():
+        held, costs = [found.placement for found in first], [found.cost.proxy_cost for found in first]
+        rounds = []
+        for number, (begin, end) in enumerate(spans):
+            sources = [heir(member, costs) if exchange else member for member in range(members)]
+            found = [
+                improve_part(begin, end)(
+                    design,
+                    held[source],
+                    seconds=seconds / len(spans),
+                    seed=seed + 1009 * member + 100_003 * number,
+                    clock=time.process_time,
+                )
+                for member, source in enumerate(sources)
+            ]
+            held, costs = [one.placement for one in found], [one.cost.proxy_cost for one in found]
+            rounds.append(costs)
+        row["ways"][name] = rounds
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--designs", nargs="*", default=["ibm02", "ibm10", "ariane_ct"])
+    parser.add_argument("--members", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds of search of each member")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    root = os.environ.get("PLACEWRIGHT_BENCHMARKS")
+    if not root:
+        raise SystemExit("PLACEWRIGHT_BENCHMARKS must name the folder of benchmark designs")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    head = {
+        "command": " ".join(["placewright bench portfolio", *sys.argv[1:]]),
+        "seed": options.seed,
+        "commit": commit.stdout.strip(),
+        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
+    }
+    for name in options.designs:
+        row = measure(Path(root) / "circuit_training" / name, options.members, options.seconds, options.seed) | head
+        print(f"{name}: global {', '.join(f'{cost:.4f}' for cost in row['global'])}")
+        for way, rounds in row["ways"].items():
+            print(f"  {way:40}{min(rounds[-1]):9.4f}", flush=True)
+        rows = json.loads(RESULT.read_text())["rows"] if RESULT.exists() else []
+        rows = sorted([*(old for old in rows if old["design"] != name), row], key=lambda one: one["design"])
+        RESULT.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
