@@ -55,6 +55,7 @@ def run(name: str, seed: int, cpu_seconds: float) -> dict[str, Any]:
             discount=0.99,
             target_every=200,
             max_gradient_norm=10.0,
+            epsilon=0.03,  # every environment counts in the mean, the curious ones too
         )
     else:
         config = AgentConfig(batch_size=8 if name == "a3c" else 16, learning_rate=2e-3, loss=loss)

@@ -1,10 +1,11 @@
 """How well and how fast the policy learns: training on a real design, and what each part costs.
 
-    PLACEWRIGHT_BENCHMARKS=… python benchmarks/learning.py [placement|parts] [--seconds 600] [--seed 0]
+    PLACEWRIGHT_BENCHMARKS=… python benchmarks/learning.py [placement|values|parts] [--seconds 600] [--seed 0]
 
 `placement` trains with all roles as processes, exactly as `placewright train` does, compares with the random and the
 greedy policy, and draws docs/images/learning_ariane133.png. `parts` measures CPU seconds of acting and updating.
-Without a word: both. Results go to benchmarks/results/learning.json, each part with its command, seed, commit and the
+`values` trains in one process, on-policy, with the value in plain units and in running ones (PopArt).
+Without a word: all. Results go to benchmarks/results/learning.json, each part with its command, seed, commit and the
 machine's load. CartPole: cartpole.py.
 """
 
@@ -99,6 +100,55 @@ def draw(curve: list[dict[str, Any]], random: float, greedy: float) -> None:
     figure.savefig(CURVE, dpi=110)
 
 
+VALUE_SETTINGS: dict[str, dict[str, Any]] = {
+    "plain": {"popart_rate": 0.0},
+    "popart 0.01": {"popart_rate": 0.01},
+}
+VALUE_UPDATES = 150
+
+
+def values(seed: int) -> dict[str, Any]:
+    """On-policy training in one process, 8 environments, with each of VALUE_SETTINGS."""
+    from netlists.load import load_design
+    from placement.env import VectorEnv
+    from workers.menger.config import Task, TrainConfig
+    from workers.menger.in_process import train
+    from workers.menger.rewards import ScaledEnv, measure
+
+    folder = design_folder()
+    design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
+    found: dict[str, Any] = {"design": DESIGN, "updates": VALUE_UPDATES}
+    for name, settings in VALUE_SETTINGS.items():
+        config = TrainConfig(seed=seed, **settings)
+        task = Task.of(design.canvas, config)
+        plain = VectorEnv(design, config.env, count=config.batch_size)
+        rows: list[dict[str, float]] = []
+        begin_s = time.process_time()
+        _, infos = train(
+            task.agent(design),
+            ScaledEnv(plain, measure(plain)),
+            updates=VALUE_UPDATES,
+            seed=seed,
+            prepare=task.prepare,
+            on_update=rows.append,
+        )
+        costs = [info["proxy_cost"] for info in infos]
+        # Half a squared error (linear beyond 1 spread), brought back to the units of the returns.
+        loss = np.array([row["value_loss"] * row.get("value_spread", 1.0) ** 2 for row in rows])
+        found[name] = {
+            "first_32_episodes": float(np.mean(costs[:32])),
+            "best_mean_of_32": float(np.convolve(costs, np.full(32, 1 / 32), "valid").min()),
+            "last_32_episodes": float(np.mean(costs[-32:])),
+            "value_loss_mean_of_25_updates": [round(float(x), 3) for x in loss.reshape(-1, 25).mean(axis=1)],
+            "value_loss_largest": float(loss.max()),
+            "loss_as_minimised_largest": max(row["value_loss"] for row in rows),
+            "value_spread_at_the_end": rows[-1].get("value_spread", 1.0),
+            "entropy_at_the_end": rows[-1]["entropy"],
+            "cpu_s": round(time.process_time() - begin_s, 1),
+        }
+    return found
+
+
 def parts() -> dict[str, Any]:
     """CPU milliseconds of one transition in each part, on one thread, after compilation."""
     import jax
@@ -144,7 +194,7 @@ def parts() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("what", nargs="?", choices=("placement", "parts"))
+    parser.add_argument("what", nargs="?", choices=("placement", "values", "parts"))
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=0)
     words = parser.parse_args()
@@ -153,6 +203,7 @@ def main() -> None:
     results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     runs = {
         "placement": lambda: placement(words.seconds, words.seed),
+        "values": lambda: values(words.seed),
         "parts": parts,
     }
     for name, run in runs.items():

@@ -70,6 +70,7 @@ class EnvConfig:
 
     max_grid: int = 32  # cells; the placing grid is the smallest bucket that holds the cost grid, at most this one
     dense_reward: bool = False  # add the negative wirelength increment of every step (they sum to a part of the cost)
+    final_flips: bool = False  # after the last macro, each takes the orientation with the least wirelength (flips.py)
     wirelength_weight: float = 1.0  # weights of the proxy cost in the final reward
     density_weight: float = 0.5
     congestion_weight: float = 0.5

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from netlists.errors import InfeasibleError
 from netlists.model import Design, Placement
 from placement.cost import evaluate
-from placement.env import EnvConfig, MacroEnv, Map
+from placement.env import EnvConfig, MacroEnv, Map, random_episode
 from placement.legal import check
 from placement.legal.boxes import canvas_box_um, clearance_um, obstacles_um
 
@@ -156,3 +157,95 @@ def test_soft_placing_betters_scattered_ones_and_moves_nothing_else(sample: Desi
 def test_clearance_keeps_boxes_apart_in_float32(sample: Design) -> None:
     env = MacroEnv(sample)
     assert env.plan.width[0] - sample.netlist.width_um[env.order[0]] == pytest.approx(clearance_um(sample))
+
+
+def soft_choice_by_hand(p, density: np.ndarray, boxes: list, w: float, h: float, strength: float):
+    """Cost of every cell for one soft macro: growth of its nets' boxes (low, high per axis, weight) and crowding."""
+    costs = {}
+    for row in range(p.rows):
+        for col in range(p.columns):
+            x = min(max((col + 0.5) * p.cell_width, w / 2), p.width - w / 2)
+            y = min(max((row + 0.5) * p.cell_height, h / 2), p.height - h / 2)
+            costs[x, y] = soft_cost_by_hand(p, density, boxes, w, h, strength, x, y)
+    return costs
+
+
+def soft_cost_by_hand(p, density, boxes, w, h, strength, x, y) -> float:
+    wire = sum(
+        weight * (max(x_low - x, x - x_high, 0) + max(y_low - y, y - y_high, 0))
+        for x_low, x_high, y_low, y_high, weight in boxes
+    )
+    across = np.arange(p.columns) * p.cell_width
+    up = np.arange(p.rows) * p.cell_height
+    share_x = np.clip(np.minimum(x + w / 2, across + p.cell_width) - np.maximum(x - w / 2, across), 0, None)
+    share_y = np.clip(np.minimum(y + h / 2, up + p.cell_height) - np.maximum(y - h / 2, up), 0, None)
+    added = np.outer(share_y / p.cell_height, share_x / p.cell_width)
+    over = lambda d: np.square(np.maximum(d - 0.5, 0)).sum()
+    return wire + strength * (over(density + added) - over(density))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("size", [0.3, 1.0, 2.6])  # of the soft macro, in cells
+def test_a_soft_macro_goes_where_it_costs_least(make_netted, seed: int, size: float) -> None:
+    """One soft macro among others that stay: its place is the best of all cells and of where it was."""
+    from placement.cost.problem import problem_of
+    from placement.env import soft_kernels
+
+    design = make_netted([(22, 18), (9, 14)], soft=6, grid=(11, 9), seed=seed)
+    random = np.random.default_rng(seed)
+    p = problem_of(design)
+    node = int(np.flatnonzero(design.netlist.node_kind == 1)[seed])
+    p.node_width[node], p.node_height[node] = size * p.cell_width, size * p.cell_height
+    x, y = random.uniform(5, 95, (2, design.netlist.node_count))
+    before = x.copy(), y.copy()
+    strength = 10.0 ** random.uniform(-5, 0)
+    work, orientation = soft_kernels.new_work(p), design.start.orientation
+    soft_kernels.place_soft(p, np.array([node], np.int32), x, y, orientation, np.array([strength]), work)
+    w, h = p.node_width[node], p.node_height[node]
+    density = np.zeros((p.rows, p.columns))
+    for other in np.flatnonzero(p.has_area):
+        if other != node:
+            box = before[0][other], before[1][other], p.node_width[other], p.node_height[other]
+            soft_kernels._add_box(p, density, *box, 1.0)
+    own = range(p.node_term_start[node], p.node_term_start[node + 1])
+    boxes = []
+    for net in p.node_net[p.node_net_start[node] : p.node_net_start[node + 1]]:
+        terms = [t for t in p.net_term[p.net_start[net] : p.net_start[net + 1]] if t not in own]
+        tx, ty = work.term_x[terms], work.term_y[terms]
+        boxes.append((tx.min(), tx.max(), ty.min(), ty.max(), p.net_weight[net] * p.wirelength_scale))
+    words = (p, density, boxes, w, h, strength)
+    stay = min(max(before[0][node], w / 2), p.width - w / 2), min(max(before[1][node], h / 2), p.height - h / 2)
+    costs = {**soft_choice_by_hand(*words), stay: soft_cost_by_hand(*words, *stay)}
+    assert_allclose(soft_cost_by_hand(*words, x[node], y[node]), min(costs.values()), rtol=1e-9, atol=1e-12)
+    assert min(abs(x[node] - a) + abs(y[node] - b) for a, b in costs) < 1e-9
+    others = np.arange(len(x)) != node
+    assert np.array_equal(x[others], before[0][others])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_final_flips_shorten_the_exact_wirelength_and_stay_legal(make_netted, seed: int) -> None:
+    """What the pass says it gains is what the exact cost falls by; no other orientation of the last macro is better."""
+    from placement.cost.problem import problem_of
+    from placement.env.flips import flip_macros
+
+    design = make_netted([(22, 18), (9, 14), (12, 30), (8, 8)], fixed=[3], grid=(11, 9), seed=seed)
+    plain, flipping = MacroEnv(design), MacroEnv(design, EnvConfig(final_flips=True))
+    actions, before = random_episode(plain, seed)
+    placement = flipping.decode(actions)
+    without = plain.decode(actions)
+    assert np.array_equal(placement.x_um, without.x_um)
+    assert check(design, placement).legal
+    orientation = without.orientation.copy()
+    gain = flip_macros(problem_of(design), flipping.order, without.x_um, without.y_um, orientation)
+    assert np.array_equal(orientation, placement.orientation)
+    assert gain > 0
+    fall = before["costs"]["wirelength_cost"] - evaluate(design, placement).wirelength_cost
+    assert_allclose(fall, gain, rtol=1e-9)
+    assert np.array_equal(placement.orientation[design.start.fixed], design.start.orientation[design.start.fixed])
+    last = int(flipping.order[-1])
+    for o in range(4):
+        other = orientation.copy()
+        other[last] = o
+        assert evaluate(design, placement.moved(orientation=other)).wirelength_cost >= (
+            evaluate(design, placement).wirelength_cost - 1e-12
+        )
