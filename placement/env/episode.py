@@ -14,7 +14,7 @@ import numpy as np
 from netlists.model import Design, FloatArray, Placement
 from placement.cost import CostReport, Weights, evaluate
 from placement.cost.problem import problem_of
-from placement.env.flips import flip_macros
+from placement.env.flips import flip_macros, harmless
 from placement.env.kernels import new_states, random_episode_ends_dead
 from placement.env.plan import Plan, make_plan
 from placement.env.soft import SoftPlacer
@@ -69,6 +69,7 @@ class Finisher:
         reference = legalise(design, design.start) if design.has_start else pack(design)
         self.soft = SoftPlacer(design, reference)
         self._problem = problem_of(design)
+        self._flips = harmless(design, self._base.orientation, plan.node)
 
     def finish(self, centre: FloatArray, placed: int) -> Outcome:
         """centre (M, 2) µm of the macros' boxes in placing order, of which the first `placed` are chosen."""
@@ -86,7 +87,7 @@ class Finisher:
         placement = self.soft.place(hard)
         if self._config.final_flips:
             orientation = placement.orientation.copy()
-            flip_macros(self._problem, node, placement.x_um, placement.y_um, orientation)
+            flip_macros(self._problem, node, self._flips, placement.x_um, placement.y_um, orientation)
             placement = placement.moved(orientation=orientation)
         costs = evaluate(self._design, placement, self._weights)
         return Outcome(placement, costs, self._reward(costs.proxy_cost, left), left)

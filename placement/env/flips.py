@@ -1,7 +1,7 @@
 """The flip pass at an episode's end: hard macros stay in place and take the orientation with the least wirelength.
 
-In: a whole placement. Out: orientations. One macro after the other, each within its class (N FN S FS keep width and
-height, E FE W FW swap them), so legality does not change. Wirelength is the exact one, all else as it stands at that
+In: a whole placement. Out: orientations. One macro after the other, each only into orientations that leave its box and
+halo as they are (`harmless`), so legality does not change. Wirelength is the exact one, all else as it stands at that
 moment; called after the soft macros are placed, for an option of the environment (`EnvConfig.final_flips`).
 """
 
@@ -10,12 +10,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netlists.model import FloatArray, IntArray
+from netlists.model import Design, FloatArray, IntArray, Orientation
 from placement.cost.problem import Problem
 from placement.env.soft_kernels import place_terminals
 from placement.kernels import allocating
+from placement.legal.boxes import halos_um
+from placement.legal.space import allowed_orientations
 
-CLASS = 4  # orientations of one class follow each other in the numbering
+ORIENTATIONS = len(Orientation)
+
+
+def harmless(design: Design, orientation: NDArray[np.int8], macros: IntArray) -> NDArray[np.bool_]:
+    """(N, 8) bool: orientations that the nodes `macros` may take instead of their own, given by `orientation` (N,):
+    allowed to it, of the same class (N FN S FS keep width and height, E FE W FW swap them), with the same halo."""
+    allowed = np.zeros((design.netlist.node_count, ORIENTATIONS), np.bool_)
+    own = orientation[macros]
+    halo = halos_um(design, macros, own)
+    may = allowed_orientations(design)[macros]
+    for o in range(ORIENTATIONS):
+        turned = np.full(len(macros), o, np.int8)
+        same = np.all(halos_um(design, macros, turned) == halo, axis=1)
+        allowed[macros, o] = may[:, o] & same & ((own >= Orientation.E) == (o >= Orientation.E))
+    return allowed
 
 
 @allocating
@@ -37,8 +53,18 @@ def _wirelength(
 
 
 @allocating
-def flip_macros(p: Problem, macros: IntArray, x: FloatArray, y: FloatArray, orientation: NDArray[np.int8]) -> float:
-    """One pass over the nodes `macros`; orientation (N,) is updated. Returns by how much the wirelength cost falls."""
+def flip_macros(
+    p: Problem,
+    macros: IntArray,
+    allowed: NDArray[np.bool_],
+    x: FloatArray,
+    y: FloatArray,
+    orientation: NDArray[np.int8],
+) -> float:
+    """One pass over the nodes `macros`, whose orientations are `allowed` (N, 8); orientation (N,) is updated.
+
+    Returns by how much the wirelength cost falls.
+    """
     tx, ty = np.empty(len(p.term_dx)), np.empty(len(p.term_dx))
     for node in range(len(x)):
         place_terminals(p, node, x, y, orientation, tx, ty)
@@ -47,7 +73,9 @@ def flip_macros(p: Problem, macros: IntArray, x: FloatArray, y: FloatArray, orie
         first = orientation[node]
         best, before = first, _wirelength(p, node, x, y, orientation, tx, ty)
         least = before
-        for o in range(first - first % CLASS, first - first % CLASS + CLASS):
+        for o in range(ORIENTATIONS):
+            if not allowed[node, o]:
+                continue
             orientation[node] = o
             length = _wirelength(p, node, x, y, orientation, tx, ty)
             if length < least:

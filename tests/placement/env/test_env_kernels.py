@@ -226,7 +226,7 @@ def test_a_soft_macro_goes_where_it_costs_least(make_netted, seed: int, size: fl
 def test_final_flips_shorten_the_exact_wirelength_and_stay_legal(make_netted, seed: int) -> None:
     """What the pass says it gains is what the exact cost falls by; no other orientation of the last macro is better."""
     from placement.cost.problem import problem_of
-    from placement.env.flips import flip_macros
+    from placement.env.flips import flip_macros, harmless
 
     design = make_netted([(22, 18), (9, 14), (12, 30), (8, 8)], fixed=[3], grid=(11, 9), seed=seed)
     plain, flipping = MacroEnv(design), MacroEnv(design, EnvConfig(final_flips=True))
@@ -236,7 +236,8 @@ def test_final_flips_shorten_the_exact_wirelength_and_stay_legal(make_netted, se
     assert np.array_equal(placement.x_um, without.x_um)
     assert check(design, placement).legal
     orientation = without.orientation.copy()
-    gain = flip_macros(problem_of(design), flipping.order, without.x_um, without.y_um, orientation)
+    allowed = harmless(design, without.orientation, flipping.order)
+    gain = flip_macros(problem_of(design), flipping.order, allowed, without.x_um, without.y_um, orientation)
     assert np.array_equal(orientation, placement.orientation)
     assert gain > 0
     fall = before["costs"]["wirelength_cost"] - evaluate(design, placement).wirelength_cost
@@ -249,3 +250,29 @@ def test_final_flips_shorten_the_exact_wirelength_and_stay_legal(make_netted, se
         assert evaluate(design, placement.moved(orientation=other)).wirelength_cost >= (
             evaluate(design, placement).wirelength_cost - 1e-12
         )
+
+
+def test_final_flips_keep_to_what_is_allowed_and_to_halos(make_netted) -> None:
+    """A macro held to N and FN, one with a halo on its left only: neither turns where it must not."""
+    from dataclasses import replace
+
+    from netlists.constraints import NO_REGION, Constraints
+    from placement.env.flips import harmless
+
+    design = make_netted([(22, 18), (9, 14), (12, 30)], grid=(11, 9))
+    n = design.netlist.node_count
+    masks, halo = np.zeros(n, np.uint8), np.zeros((n, 4))
+    masks[0], halo[1, 0] = 0b11, 3.0
+    rules = Constraints(
+        halo_um=halo, orientations=masks, boundary_spacing_um=np.zeros(n), region=np.full(n, NO_REGION, np.int32)
+    )
+    held = replace(design, constraints=rules)
+    allowed = harmless(held, held.start.orientation, np.arange(3, dtype=np.int32))
+    assert [np.flatnonzero(row).tolist() for row in allowed[:3]] == [[0, 1], [0, 3], [0, 1, 2, 3]]
+    env = MacroEnv(held, EnvConfig(final_flips=True))
+    for seed in range(5):
+        actions, _ = random_episode(env, seed)
+        placement = env.decode(actions)
+        assert check(held, placement).legal, check(held, placement).problems()
+        assert placement.orientation[0] in (0, 1)
+        assert placement.orientation[1] in (0, 3)
