@@ -2,8 +2,8 @@
 
 In: boxes along a line, some of which stand, and links that say which of two comes first. Out: new centres. Links are a
 graph without cycles, so least and greatest centres follow from its longest paths; each box stays where it is or moves
-as little as its neighbours leave it. Where a chain of links is too long for its room, its own links give up one thing
-after the other (the levels); all others keep theirs. Plain numbers, no design.
+as little as its neighbours and its own bounds leave it. Where a chain of links is too long for its room, its own links
+give up one thing after the other (the levels); all others keep theirs. Plain numbers, no design.
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ Edge = tuple[float, float]  # µm, in float64 and as float32 arithmetic has it
 
 
 class Link(NamedTuple):
-    """Box `before` lies before box `after`; `shared`: by how much they overlap now, with what rounding may add."""
+    """Box `before` lies before box `after`, `spacing` or more from it.
+
+    shared: by how much less than `spacing` they are apart now, with what rounding may add. µm.
+    """
 
     before: int
     after: int
+    spacing: float
     shared: float
 
 
@@ -30,6 +34,8 @@ class Line(NamedTuple):
     """B boxes in the order of their middles."""
 
     at: list[float]  # (B,) centres, µm
+    first: list[float]  # (B,) least centre, whatever the links say; at most `at`
+    last: list[float]  # (B,) greatest
     half: list[float]  # (B,) half sizes
     movable: list[bool]  # (B,)
     low: list[Edge]  # (B,) edges; used of those that stand
@@ -38,12 +44,14 @@ class Line(NamedTuple):
     clearance: float
 
 
-def least_centre(half: float, edge: Edge, level: int, clearance: float, shared: float) -> float:
-    """The least centre of a box that keeps `level` behind an edge."""
+def least_centre(half: float, edge: Edge, level: int, clearance: float, link: Link) -> float:
+    """The least centre of a box that keeps a link's `level` behind an edge."""
     if level == CLEAR:
-        return edge[0] + clearance + half
+        return edge[0] + link.spacing + clearance + half
     if level == AS_IS:
-        return edge[0] - shared + half
+        return edge[0] + link.spacing - link.shared + half
+    if link.spacing > 0:  # far more than a last bit: no overlap in either type
+        return edge[0] + link.spacing + half
     x = np.nextafter(np.nextafter(edge[0] + half, -np.inf), -np.inf)
     while x - half < edge[0]:
         x = np.nextafter(x, np.inf)
@@ -57,18 +65,16 @@ def least_centre(half: float, edge: Edge, level: int, clearance: float, shared: 
 
 def _after(line: Line, link: Link, level: int, at: float) -> float:
     """The least centre of the later box with the earlier at `at`."""
-    a, b, shared = link
-    half = line.half[a]
+    a, half = link.before, line.half[link.before]
     edge = (at + half, float(np.float32(at) + np.float32(half))) if line.movable[a] else line.high[a]
-    return least_centre(line.half[b], edge, level, line.clearance, shared)
+    return least_centre(line.half[link.after], edge, level, line.clearance, link)
 
 
 def _before(line: Line, link: Link, level: int, at: float) -> float:
     """The greatest centre of the earlier box with the later at `at`: the mirror image, which rounds alike."""
-    a, b, shared = link
-    half = line.half[b]
+    b, half = link.after, line.half[link.after]
     low, low32 = (at - half, float(np.float32(at) - np.float32(half))) if line.movable[b] else line.low[b]
-    return -least_centre(line.half[a], (-low, -low32), level, line.clearance, shared)
+    return -least_centre(line.half[link.before], (-low, -low32), level, line.clearance, link)
 
 
 def set_apart(line: Line) -> list[float] | None:
@@ -91,13 +97,13 @@ def set_apart(line: Line) -> list[float] | None:
         least, greatest = list(line.at), list(line.at)
         for b in boxes:
             if line.movable[b]:
-                least[b] = behind(b, least)
+                least[b] = max(behind(b, least), line.first[b])
         for a in reversed(boxes):
             if line.movable[a]:
-                greatest[a] = ahead(a, greatest)
+                greatest[a] = min(ahead(a, greatest), line.last[a])
         broken = [
             k
-            for k, (a, b, _) in enumerate(links)
+            for k, (a, b, *_) in enumerate(links)
             if (
                 _after(line, links[k], level[k], least[a]) > greatest[b]
                 if line.movable[b]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from netlists.circuit_training.plc import read_plc
 from netlists.circuit_training.writer import write_plc
+from netlists.constraints import Constraints
 from netlists.load import load_design
 from netlists.model import Design, NodeKind, Placement
 from placement.legal import check, legalise, pack, separate, strict_overlaps
@@ -47,11 +49,11 @@ def slow_overlaps(design: Design, placement: Placement, dtype: type) -> int:
 
 def edge_to_edge(design: Design) -> Placement:
     """Packed without any clearance."""
-    movable = ~design.start.fixed
-    centre = pack_boxes(space_of(design, design.start.orientation), 0.0)
+    space = space_of(design, design.start.orientation)
+    centre = pack_boxes(space, 0.0)
     assert centre is not None
     x, y = design.start.x_um.copy(), design.start.y_um.copy()
-    x[movable], y[movable] = centre.T
+    x[space.node], y[space.node] = (centre - space.offset_um).T
     return design.start.moved(x_um=x, y_um=y)
 
 
@@ -77,6 +79,37 @@ def test_abutting_macros_are_set_apart(
         assert strict_overlaps(design, apart, dtype).total == slow_overlaps(design, apart, dtype) == 0
     moved = np.hypot(apart.x_um - tight.x_um, apart.y_um - tight.y_um)
     assert moved.max() <= 2 * (count + 3) * clearance_um(design)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), count=st.integers(2, 30), share=st.floats(0.1, 0.5))
+def test_constraints_are_kept(make_design: MakeDesign, seed: int, count: int, share: float) -> None:
+    """Halos of some, a region of others, a blockage: what abuts without halos is set apart, and no rule is broken."""
+    random = np.random.default_rng(seed)
+    size = random.uniform(1, 4, (count, 2))
+    size *= np.sqrt(share * 1e4 / np.prod(size, axis=1).sum())
+    size = np.minimum(size, 40)
+    design = make_design(size, blockages=[(80, 70, 95, 90)], orientation=random.integers(0, 8, count))
+    halo = random.uniform(0, 2, (count, 4)) * (random.random((count, 1)) < 0.4)
+    region = np.where(random.random(count) < 0.3, 0, -1)
+    rules = Constraints(
+        halo_um=halo,
+        orientations=np.zeros(count, np.uint8),
+        boundary_spacing_um=0.5 * (random.random(count) < 0.2),
+        region=region,
+        region_names=("r",),
+        regions_um=(np.array([[10.0, 5.0, 70.0, 90.0], [0.0, 20.0, 70.0, 60.0]]),),
+    )
+    design = replace(design, constraints=rules)
+    try:
+        tight = edge_to_edge(design)
+    except AssertionError:
+        return
+    assert check(design, tight).legal
+    apart = separate(design, tight)
+    assert check(design, apart).problems() == []
+    for dtype in BOTH:
+        assert strict_overlaps(design, apart, dtype).total == 0
 
 
 def test_nothing_to_do_gives_the_same_object(make_design: MakeDesign) -> None:
