@@ -18,7 +18,7 @@ from placement.analytic.arrays import Float
 from placement.analytic.engine import Engine
 from placement.analytic.schedule import PLACE, SETTLE, SPREAD, Stage
 from placement.cost import CostReport, evaluate
-from placement.legal import check, legalise
+from placement.legal import check, check_feasible, legalise
 from placement.legal.space import turned_to_fit
 
 _NOISE = 0.25  # cells: how far from a given start seeds begin, so that each goes its own way
@@ -55,6 +55,7 @@ def global_place(
     Orientations are the start's, where constraints allow them.
     """
     begin_s = clock()
+    check_feasible(design)
     base = turned_to_fit(design, design.start if start is None else start)
     engine = Engine(design, base.orientation)
     scale = 1.0 if steps is None else steps / PLACE.steps

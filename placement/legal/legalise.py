@@ -4,6 +4,7 @@ In: a design and a placement that may overlap, stick out or hold NaN. Out: a leg
 as it is. Otherwise several ways to get legal run and the one with the least displacement is taken:
 1. macros one after another to the legal place nearest to where they were (`place_nearest`), in several orders;
 2. the same after overlapping macros were pushed apart step by step (`push_apart`), which spreads crowds all ways;
+3. where macros overlap only a little, all of them shifted, each keeping its neighbours (`shift.py`);
 the best followed by moves back towards the wished places (`draw_nearer`). If none finds room: `pack`, then drawn
 nearer. Orientations and fixed nodes are kept; soft macros are only pulled inside the canvas. Knows no costs.
 """
@@ -29,6 +30,7 @@ from placement.legal.free_space import (
 )
 from placement.legal.pack import inside, pack
 from placement.legal.separate import separate
+from placement.legal.shift import shift_apart
 from placement.legal.space import Space, allowed_orientations, space_of, turned_to_fit, with_clearance
 
 PUSHES = 400  # sweeps of push_apart; dense designs stop gaining after about 200
@@ -36,6 +38,7 @@ PUSH = 0.5  # share of an overlap taken away in one sweep; whole pushes throw cr
 SWEEPS = 12  # of draw_nearer; it ends earlier when nothing moves
 RETRIES = 8  # of one order, each time with the box that found no room put first
 DRAWN = 3  # of the ways found so many, those of least displacement, are drawn nearer
+FEW = 300  # macros; of more, one success of `shift_apart` is enough
 REACH = 3  # draw_nearer looks so many longer sides around a box for a nearer place: some 50 neighbours
 
 
@@ -282,6 +285,13 @@ def legal_centres(space: Space, wish: FloatArray, clearance: float) -> FloatArra
         for order in _orders(s.width_um, s.height_um, target)
         if (centre := _place_all(s, target, order)) is not None
     ]
+    if not len(s.rooms_um):
+        for near in (wish, pushed):
+            centre, apart = shift_apart(s.canvas_um, s.obstacles_um, s.width_um, s.height_um, near, wish)
+            if apart:
+                found.append(centre)
+                if len(centre) > FEW:
+                    break
     found.sort(key=lambda centre: displacement_um(centre, wish))
     drawn = [_drawn(s, wish, centre) for centre in found[:DRAWN]]
     return min(drawn, key=lambda centre: displacement_um(centre, wish), default=None)
