@@ -232,6 +232,7 @@ def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | 
         database=(_database(file, plc) if file and plc else None) or parsed.database,
         has_start=has_start,
         origin_um=parsed.origin_um,
+        constraints=parsed.constraints,
         rows=parsed.rows,
     )
 

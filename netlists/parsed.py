@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from netlists.constraints import Constraints
 from netlists.model import BoolArray, ByteArray, Database, FloatArray, Netlist, Row
 
 # Circuit Training's; other formats have their own.
@@ -31,5 +32,6 @@ class ParsedNetlist:
     has_start: bool | None = None  # None = every macro has a position
     hard_macro_rule: str = HARD_MACRO_RULE
     database: Database | None = None
+    constraints: Constraints | None = None  # of formats with rules of their own
     derived: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from netlists.constraints import NO_REGION, Constraints
 from netlists.model import Design, FloatArray, IntArray, Netlist, NodeKind, Placement, Side
 
 
@@ -30,7 +31,7 @@ def merged_design(design: Design, group: IntArray, bloat: float) -> tuple[Design
     nets = _merged_nets(flat, group, kept)
     netlist = _netlist(flat, kept, side, nets)
     start = _start(design, group, kept, cells, count)
-    clustered = replace(design, netlist=netlist, start=start, derived={**design.derived})
+    clustered = replace(design, netlist=netlist, start=start, constraints=_constraints(design, kept, count))
     return clustered, node_of
 
 
@@ -132,6 +133,20 @@ def _netlist(flat: Netlist, kept: IntArray, side: FloatArray, nets: _Nets) -> Ne
         net_pin=np.array([pin for net in order for pin in members[net]], dtype=np.int32),
         net_weight=np.array([nets.weight[net] for net in order], dtype=np.float64),
         drivers_without_sinks=flat.drivers_without_sinks,
+    )
+
+
+def _constraints(design: Design, kept: IntArray, count: int) -> Constraints | None:
+    """The rules of the nodes that stay; soft macros have none."""
+    rules = design.constraints
+    if rules is None:
+        return None
+    return replace(
+        rules,
+        halo_um=np.concatenate([rules.halo_um[kept], np.zeros((count, 4))]),
+        orientations=np.concatenate([rules.orientations[kept], np.zeros(count, np.uint8)]),
+        boundary_spacing_um=np.concatenate([rules.boundary_spacing_um[kept], np.zeros(count)]),
+        region=np.concatenate([rules.region[kept], np.full(count, NO_REGION, np.int32)]),
     )
 
 

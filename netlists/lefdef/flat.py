@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netlists.constraints import Constraints
 from netlists.errors import InputError
 from netlists.lefdef.connections import Connections, connect
 from netlists.lefdef.def_file import DefFile, DefPin, Rect, Status
 from netlists.lefdef.floorplan import Floorplan, floorplan, model_rows
 from netlists.lefdef.lef_library import POWER_USES, LefLibrary, Macro
 from netlists.lefdef.places import centres_um
+from netlists.lefdef.rules import constraints_of
 from netlists.lefdef.text import Warnings
 from netlists.model import (
     BoolArray,
@@ -86,7 +88,11 @@ def flat_netlist(file: DefFile, library: LefLibrary, options: Options) -> Parsed
     x, y = _positions(file, found, ports, plan, order)
     orientation = np.concatenate([np.zeros(len(ports), np.int8), file.components.orientation[order]])
     fixed = np.concatenate([np.ones(len(ports), np.bool_), found.locked[order]])
-    return parsed_netlist(file, library, plan, netlist, x, y, orientation, fixed, warnings, options)
+    node_of = np.full(len(order), -1, dtype=np.int64)
+    node_of[order] = np.arange(len(ports), len(ports) + len(order))
+    node_of[~found.is_macro] = -1
+    rules = constraints_of(file, found.master, plan, node_of.astype(np.int32), netlist.node_count, warnings)
+    return parsed_netlist(file, library, plan, netlist, x, y, orientation, fixed, rules, warnings, options)
 
 
 def instances(file: DefFile, library: LefLibrary, options: Options, warnings: Warnings) -> Instances:
@@ -227,6 +233,7 @@ def parsed_netlist(
     y: FloatArray,
     orientation: ByteArray,
     fixed: BoolArray,
+    rules: Constraints | None,
     warnings: Warnings,
     options: Options,
 ) -> ParsedNetlist:
@@ -244,6 +251,7 @@ def parsed_netlist(
         blockages_um=tuple(tuple(box) for box in plan.blockages_um.tolist()),
         hard_macro_rule="a hard macro is a component whose LEF MACRO has CLASS BLOCK or RING",
         database=plan.database,
+        constraints=rules,
         derived={
             "canvas": f"{plan.width_um:g} x {plan.height_um:g} µm: {plan.rule}",
             "fixed": _states(netlist, x, fixed, options),

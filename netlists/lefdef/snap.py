@@ -14,7 +14,16 @@ import numpy as np
 from netlists.errors import InputError
 from netlists.lefdef.def_file import LongArray
 from netlists.lefdef.places import TOLERANCE_DBU, centres_um, corners_dbu, database_of, movable_macros, sizes_dbu
-from netlists.model import BoolArray, Design, FloatArray, IntArray, NodeKind, Placement, oriented_size_um
+from netlists.model import (
+    BoolArray,
+    Design,
+    FloatArray,
+    IntArray,
+    NodeKind,
+    Placement,
+    oriented_halo_um,
+    oriented_size_um,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +55,20 @@ def snap(design: Design, placement: Placement, lattice: Lattice | None = None) -
     exact, obstacles = _obstacles(design, placement)
     x, y = corners_dbu(design, placement, moving)
     width, height = sizes_dbu(design, moving, placement.orientation)
-    before_x, before_y = _order(
-        design, moving, np.concatenate([np.stack([x, y, x + width, y + height], axis=1), exact])
-    )
+    boxes = np.concatenate([np.stack([x, y, x + width, y + height], axis=1), exact])
+    before_x, before_y = _order(design, moving, boxes)
+    margin = _margins(design, placement, moving, len(boxes))
     all_x, all_y = np.concatenate([x, obstacles[:, 0]]), np.concatenate([y, obstacles[:, 1]])
     all_w = np.concatenate([np.ceil(width - TOLERANCE_DBU), obstacles[:, 2] - obstacles[:, 0]])
     all_h = np.concatenate([np.ceil(height - TOLERANCE_DBU), obstacles[:, 3] - obstacles[:, 1]])
     canvas_x = (database.origin_x, database.origin_x + round(design.canvas.width_um * database.units_per_um))
     canvas_y = (database.origin_y, database.origin_y + round(design.canvas.height_um * database.units_per_um))
-    new_x = _settle(all_x, all_w, before_x, len(moving), lattice.step_x, lattice.phase_x, canvas_x)
-    new_y = _settle(all_y, all_h, before_y, len(moving), lattice.step_y, lattice.phase_y, canvas_y)
+    new_x = _settle(
+        all_x, all_w, before_x, _room(boxes, margin, 0), len(moving), lattice.step_x, lattice.phase_x, canvas_x
+    )
+    new_y = _settle(
+        all_y, all_h, before_y, _room(boxes, margin, 1), len(moving), lattice.step_y, lattice.phase_y, canvas_y
+    )
     _check(design, moving, new_x, new_y, all_w, all_h, canvas_x, canvas_y)
     netlist = design.netlist
     oriented = oriented_size_um(netlist.width_um[moving], netlist.height_um[moving], placement.orientation[moving])
@@ -105,10 +118,26 @@ def _order(design: Design, moving: IntArray, boxes: FloatArray) -> tuple[BoolArr
     return along_x & (gap_x > gap_x.T), ~along_x & (gap_y > gap_y.T)
 
 
+def _margins(design: Design, placement: Placement, moving: IntArray, count: int) -> FloatArray:
+    """(T, 4) left bottom right top (dbu): what rules may ask of free space around each movable macro; others 0."""
+    margin, rules = np.zeros((count, 4)), design.constraints
+    if rules is not None:
+        halo = oriented_halo_um(rules.halo_um[moving], placement.orientation[moving]) + rules.macro_spacing_um / 2
+        margin[: len(moving)] = halo * database_of(design).units_per_um
+    return margin
+
+
+def _room(boxes: FloatArray, margin: FloatArray, axis: int) -> FloatArray:
+    """(T, T) free space to keep between box i and box j behind it: what rules may ask, but never more than there is."""
+    gap = boxes[None, :, axis] - boxes[:, None, axis + 2]
+    return np.ceil(np.clip(np.minimum(gap, margin[:, None, axis + 2] + margin[None, :, axis]), 0, None) - TOLERANCE_DBU)
+
+
 def _settle(
     at: FloatArray,
     size: FloatArray,
     before: BoolArray,
+    room: FloatArray,
     count: int,
     step: LongArray,
     phase: LongArray,
@@ -119,11 +148,11 @@ def _settle(
     new[:count] = np.round((at[:count] - phase) / step) * step + phase
     rank = np.argsort(at[:count], kind="stable")
     for macro in rank:
-        lowest = max(canvas[0], float(np.max((new + size)[before[:, macro]], initial=-np.inf)))
+        lowest = max(canvas[0], float(np.max((new + size + room[:, macro])[before[:, macro]], initial=-np.inf)))
         if new[macro] < lowest:
             new[macro] = np.ceil((lowest - phase[macro]) / step[macro]) * step[macro] + phase[macro]
     for macro in rank[::-1]:
-        highest = min(canvas[1], float(np.min(new[before[macro]], initial=np.inf))) - size[macro]
+        highest = min(canvas[1], float(np.min((new - room[macro])[before[macro]], initial=np.inf))) - size[macro]
         if new[macro] > highest:
             new[macro] = np.floor((highest - phase[macro]) / step[macro]) * step[macro] + phase[macro]
     return new

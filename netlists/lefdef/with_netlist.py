@@ -22,6 +22,7 @@ from netlists.lefdef.flat import (
 from netlists.lefdef.floorplan import Floorplan, floorplan
 from netlists.lefdef.lef_library import LefLibrary
 from netlists.lefdef.names import by_key, canonical
+from netlists.lefdef.rules import constraints_of
 from netlists.lefdef.text import Warnings
 from netlists.model import FloatArray, IntArray, NodeKind
 from netlists.parsed import ParsedNetlist
@@ -48,7 +49,10 @@ def floorplan_with_netlist(
     x[macros], y[macros] = centre_x[components], centre_y[components]
     orientation[macros], fixed[macros] = file.components.orientation[components], found.locked[components]
     _place_ports(file, parsed, plan, x, y, warnings)
-    return parsed_netlist(file, library, plan, netlist, x, y, orientation, fixed, warnings, options)
+    node_of = np.full(len(file.components.name), -1, dtype=np.int64)
+    node_of[components] = macros
+    rules = constraints_of(file, found.master, plan, node_of.astype(np.int32), netlist.node_count, warnings)
+    return parsed_netlist(file, library, plan, netlist, x, y, orientation, fixed, rules, warnings, options)
 
 
 def _matched_macros(file: DefFile, found: Instances, parsed: ParsedNetlist) -> tuple[IntArray, IntArray]:

@@ -130,6 +130,25 @@ def test_rectilinear_die_is_a_box_and_blockages(write: Write, lef_text: str, def
         load(write, lef_text, def_text.replace("( 0 0 ) ( 100000 80000 )", crossed))
 
 
+def test_halos_fences_and_symmetries_become_constraints(write: Write, lef_text: str, def_text: str) -> None:
+    more = (
+        "REGIONS 2 ;\n- r ( 10000 10000 ) ( 60000 60000 ) + TYPE FENCE ;\n"
+        "- g ( 0 0 ) ( 9 9 ) + TYPE GUIDE ;\nEND REGIONS\n"
+        "GROUPS 2 ;\n- one a* + REGION r ;\n- two c + REGION g ;\nEND GROUPS\n"
+    )
+    text = def_text.replace("END NETS\n", "END NETS\n" + more)
+    design = load(write, lef_text.replace("SYMMETRY X Y R90", "SYMMETRY Y"), text)
+    rules = design.constraints
+    assert rules is not None
+    a, b, c = (node(design, name) for name in ("a", "b\\[0\\]", "c"))
+    assert rules.halo_um[b].tolist() == [0.1, 0.1, 0.1, 0.1]
+    assert [bin(rules.orientations[one]) for one in (a, b)] == ["0b11", "0b1100"]  # N FN; S FS
+    assert rules.region[[a, b, c]].tolist() == [0, -1, -1]
+    assert rules.regions_um[0].tolist() == [[10, 10, 60, 60]]
+    assert any("'g' is no FENCE" in warning for warning in design.warnings)
+    assert load(write, lef_text, def_text.replace("+ HALO 100 100 100 100", "")).constraints is None
+
+
 def test_every_missing_type_is_listed(write: Write, lef_text: str, def_text: str) -> None:
     text = def_text.replace("u1 BUF", "u1 GHOST").replace("u2 BUF", "u2 GHOST").replace("- c RAM", "- c PHANTOM")
     with pytest.raises(InputError, match=r"2 cell types .*'PHANTOM' \(x 1\), 'GHOST' \(x 2\)"):

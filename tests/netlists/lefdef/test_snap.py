@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netlists.constraints import Constraints
 from netlists.errors import InputError
 from netlists.lefdef.places import corners_dbu, movable_macros
 from netlists.lefdef.snap import snap
@@ -80,6 +82,15 @@ def test_overlap_before_is_refused() -> None:
     design = design_of([(0, 0, 10, 4), (9, 1, 10, 4)], (50, 50))
     with pytest.raises(InputError, match="'m0' and macro 'm1' overlap before"):
         snap(design, design.start)
+
+
+def test_halos_keep_their_room() -> None:
+    design = design_of([(0.0013, 0, 10, 4), (11.0024, 0, 10, 4)], (50, 50))
+    rules = Constraints(
+        halo_um=np.full((2, 4), 0.5), orientations=np.zeros(2), boundary_spacing_um=np.zeros(2), region=np.full(2, -1)
+    )
+    x, _ = corners(design, snap(replace(design, constraints=rules), design.start))
+    assert x[1] - x[0] >= 11000
 
 
 def test_turned_macros_use_their_oriented_box() -> None:
