@@ -21,6 +21,7 @@ from netlists.circuit_training.writer import write_plc
 from netlists.model import Design, Placement
 from placement.layout import unpack_layout
 from workers.exchange import Standing
+from workers.layout_files import export_formats
 from workers.results import (
     IllegalResultError,
     Judge,
@@ -122,14 +123,16 @@ class Leaderboard:
             raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
 
     def write_netlists(self, *, only_best: bool = False, until: Callable[[], bool] = lambda: False) -> None:
-        """The format `pb` of the entries, or of the best, where it is not there yet; asks `until` before each."""
+        """The formats `pb`, `def` and `tcl` of the entries, or of the best, where it is not there yet; asks `until` before each."""
         for record in self.store.placements(self.job.id)[: 1 if only_best else None]:
             if until():
                 return
             if "pb" not in record.formats:
                 placement = read_plc(record.folder / "placement.plc", self.design.netlist).placement
                 add_netlist(self.design, placement, record.folder)
-                self.patiently(partial(self.store.set_formats, record.id, (*formats_of(record.folder), "pb")))
+                exported = export_formats(self.design, placement, self.job.uploaded_files, record.folder)
+                formats = (*formats_of(record.folder), "pb", *exported)
+                self.patiently(partial(self.store.set_formats, record.id, formats))
 
     def _write(self, placement: Placement) -> WrittenPlacement:
         begin_s = time.monotonic()

@@ -108,12 +108,15 @@ def with_given_names(value: Any, files: Sequence[tuple[Path, str]]) -> Any:
 
 def parse(database: Database, settings: Settings, design_id: str) -> None:
     """Read the design and store the outcome, whichever it is."""
+    from backend.designs.folders import clustered_folder
     from backend.designs.layout import write_layout
+    from workers.layout_files import clustered
 
     files = service.stored_files(database, settings.data, design_id)
     name = service.given_name(database, design_id)
     try:
         design = read_design([path for path, _ in files], name, settings)
+        design, _ = clustered(design, clustered_folder(settings.data, design_id))
         facts = with_given_names(facts_of(design), files)
         write_layout(service.design_folder(settings.data, design_id), design, design.start)
     except InputError as error:

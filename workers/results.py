@@ -19,10 +19,12 @@ from typing import Any
 from netlists.circuit_training.plc import read_plc
 from netlists.circuit_training.writer import write_netlist, write_plc
 from netlists.constraints_file import write_constraints
+from netlists.errors import InputError
 from netlists.model import Design, Placement
 from netlists.pictures import write_json, write_png, write_svg
 from placement.cost import CostReport, evaluate
 from placement.legal import check
+from workers.layout_files import on_grid
 
 QUICK_FORMATS = ("plc", "json", "svg", "png")  # written at once; the netlist follows when the job ends
 CONSTRAINTS_FILE = "constraints.json"  # where there are any
@@ -58,6 +60,10 @@ def write_result(design: Design, placement: Placement, parent: Path) -> WrittenP
     folder = parent / f"incoming-{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     try:
+        try:
+            placement = on_grid(design, placement)
+        except InputError as error:
+            raise IllegalResultError(str(error)) from error
         plc = folder / "placement.plc"
         write_plc(plc, design, placement, evaluate(design, placement).as_dict())
         read_back = read_plc(plc, design.netlist).placement

@@ -29,6 +29,8 @@ FORMATS = {
     "pb": ("placement.pb.txt.gz", "application/gzip", ".pb.txt.gz"),
     "svg": ("placement.svg", "image/svg+xml", ".svg"),
     "png": ("placement.png", "image/png", ".png"),
+    "def": ("placement.def.gz", "application/gzip", ".def.gz"),
+    "tcl": ("placement.tcl", "text/plain; charset=utf-8", ".tcl"),
     "json": ("placement.json", "application/json", ".json"),
     "constraints": ("constraints.json", "application/json", ".constraints.json"),
 }
@@ -140,12 +142,14 @@ def get_placement(placement_id: str, services: ServicesDep) -> PlacementRead:
     },
 )
 def get_placement_file(placement_id: str, format: str, services: ServicesDep) -> FileResponse:
-    """A placement in one of its formats: plc, pb, svg, png, json; constraints, where the design or the job has any."""
+    """A placement in one of its formats: plc, pb, svg, png, json; def and tcl of designs from LEF/DEF; constraints,
+    where the design or the job has any.
+    """
     record, design_name, job_state = service.placement(services.database, services.store, placement_id)
     available = ", ".join(record.formats)
     if format not in record.formats:
-        if format == "pb" and not job_state.is_final:
-            raise ConflictError("file-not-ready", f"pb is written when the job ends; available now: {available}")
+        if format in ("pb", "def", "tcl") and not job_state.is_final:
+            raise ConflictError("file-not-ready", f"{format} is written when the job ends; available now: {available}")
         raise NotFoundError("format-not-available", f"This placement has no format '{format}'; available: {available}")
     name, media_type, ending = FORMATS[format]
     path = record.folder / name

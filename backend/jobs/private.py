@@ -18,6 +18,7 @@ from backend.core.config import Settings, load_settings
 from backend.core.ids import new_id
 from backend.core.migrate import migrate
 from backend.core.tables import DesignRow, JobRow
+from backend.designs.folders import clustered_folder
 from backend.jobs.store import JobStore
 from backend.schemas import DesignState, JobState
 
@@ -47,8 +48,12 @@ def create_private_job(
     constraints: Mapping[str, Any] | None = None,
     trials: int | None = None,
     from_scratch: bool = False,
+    clustered: Sequence[Path] = (),
 ) -> PrivateJob:
-    """Make `folder` a data folder holding one design (these files) and one job that waits to be run."""
+    """Make `folder` a data folder holding one design (these files) and one job that waits to be run.
+
+    `clustered`: files of the same design with its cells clustered, for the run to read.
+    """
     settings = load_settings({"data": folder, "database_url": "", "broker_url": "", "roles": "local"})
     migrate(settings.database_url)
     store = JobStore.from_url(settings.database_url, settings.data)
@@ -60,6 +65,11 @@ def create_private_job(
         stored = f"{number:03d}"
         (target / stored).symlink_to(path.resolve())
         listed.append({"name": path.name, "stored": stored, "bytes": path.stat().st_size})
+
+    for path in clustered:
+        copy = clustered_folder(settings.data, design_id) / path.name
+        copy.parent.mkdir(exist_ok=True)
+        copy.symlink_to(path.resolve())
 
     def work(session: Session) -> None:
         now = store.database.now(session)

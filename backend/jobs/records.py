@@ -22,7 +22,8 @@ class JobRecord:
     design_id: str
     design_name: str
     design_folder: Path  # designs/<id>
-    design_files: tuple[Path, ...]  # the uploaded files, under our names
+    design_files: tuple[Path, ...]  # what a run reads: the clustered design's files, else the uploaded ones
+    uploaded_files: tuple[Path, ...]  # under our names
     folder: Path  # jobs/<id>, made by the first run
     method: str
     seconds: float

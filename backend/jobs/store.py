@@ -24,6 +24,7 @@ from backend.core.config import get_settings
 from backend.core.db import Database
 from backend.core.ids import new_id
 from backend.core.tables import CandidateRow, DesignRow, EventRow, JobRow, MetricRow, PlacementRow, RoleRow
+from backend.designs.folders import clustered_files
 from backend.jobs.records import Candidate, Heartbeat, JobRecord, PlacementRecord, RoleRecord, UnknownJobError
 from backend.schemas import Costs, EventKind, JobState, PlacementRead
 
@@ -76,12 +77,14 @@ class JobStore:
             if found is None:
                 raise UnknownJobError(job_id)
             job, design = found
+            uploaded = tuple(self.data / "designs" / design.id / "files" / f["stored"] for f in design.files)
             return JobRecord(
                 id=job.id,
                 design_id=design.id,
                 design_name=design.name,
                 design_folder=self.data / "designs" / design.id,
-                design_files=tuple(self.data / "designs" / design.id / "files" / f["stored"] for f in design.files),
+                design_files=clustered_files(self.data, design.id) or uploaded,
+                uploaded_files=uploaded,
                 folder=self.data / "jobs" / job.id,
                 method=job.method,
                 seconds=job.seconds,

@@ -87,6 +87,7 @@ def place(
     from netlists.load import input_files
     from placement.cost import evaluate
     from placement.legal import check, check_feasible
+    from workers.layout_files import clustered
 
     if trials is not None and (refusal := trials_refusal(method)):
         raise click.UsageError(refusal)
@@ -94,9 +95,10 @@ def place(
         seconds = 60.0 if trials is None else float(MAX_SECONDS)
     design = load(netlist, plc, constraints)  # bad input is told at once, before anything is written
     check_feasible(design)
+    out.mkdir(parents=True, exist_ok=True)
+    design, made = clustered(design, out / "clustered")
     if policy is not None:
         _check_policy(policy, method, workers)
-    out.mkdir(parents=True, exist_ok=True)
     private = out / ".run"
     if private.exists():
         shutil.rmtree(private)
@@ -111,6 +113,7 @@ def place(
         constraints=plain_constraints(constraints),
         trials=trials,
         from_scratch=from_scratch,
+        clustered=made,
     )
     if policy is not None:
         from workers.agents import policies
