@@ -1,9 +1,10 @@
 /** Which chosen files make a design. Pure; the service judges their content. */
 
 /** What the file picker offers. Other names are accepted too: the service decides by content. */
-export const ACCEPT = ".txt,.pbtxt,.pb,.plc,.gz,.json";
+export const ACCEPT = ".txt,.pbtxt,.pb,.plc,.lef,.def,.aux,.nodes,.nets,.pl,.scl,.wts,.gz,.json";
 
 const isConstraints = (name: string): boolean => /\.json(\.gz)?$/i.test(name);
+const isLef = (name: string): boolean => /\.lef(\.gz)?$/i.test(name);
 const isPlc = (name: string): boolean => /\.plc(\.gz)?$/i.test(name);
 
 /** A word to the user before anything is sent, or null if the selection makes sense. */
@@ -15,6 +16,8 @@ export function selectionProblem(files: readonly { readonly name: string; readon
     return "Constraints are rules for a netlist. Add the netlist (.pb.txt or .pb.txt.gz) that they are for.";
   if (files.every((file) => isPlc(file.name) || isConstraints(file.name)))
     return "A .plc holds positions only. Add the netlist (.pb.txt or .pb.txt.gz) that it belongs to.";
+  if (files.every((file) => isLef(file.name) || isConstraints(file.name)))
+    return "A LEF describes cells and macros only. Add the DEF of the design.";
   if (files.filter((file) => isPlc(file.name)).length > 1) return "More than one .plc: keep the one to start from.";
   return null;
 }
@@ -28,6 +31,6 @@ export function addFiles(selection: readonly File[], added: Iterable<File>): Fil
 
 /** A name to propose for the design: the netlist's, without its endings; the upload's folder says nothing in a browser. */
 export function proposedName(files: readonly { readonly name: string }[]): string {
-  const netlist = files.find((file) => !isPlc(file.name) && !isConstraints(file.name));
-  return (netlist?.name ?? "").replace(/\.gz$/i, "").replace(/\.(pb\.txt|pbtxt|pb|txt)$/i, "");
+  const netlist = files.find((file) => !isPlc(file.name) && !isConstraints(file.name) && !isLef(file.name));
+  return (netlist?.name ?? "").replace(/\.gz$/i, "").replace(/\.(pb\.txt|pbtxt|pb|txt|def|aux|nodes)$/i, "");
 }

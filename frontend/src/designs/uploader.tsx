@@ -61,8 +61,8 @@ export function Uploader() {
         </span>
         <h2 id="upload-title">Upload a design</h2>
         <p class="muted">
-          Drop a Circuit Training netlist here: <code>netlist.pb.txt</code>, its <code>.plc</code> and constraints (
-          <code>.json</code>) if there are any. Both may be gzipped.
+          Drop a design here: LEF and DEF, Bookshelf, or a Circuit Training netlist with its <code>.plc</code>, and
+          constraints (<code>.json</code>) if there are any. All may be gzipped.
         </p>
         <input
           ref={input}

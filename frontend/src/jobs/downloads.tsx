@@ -7,6 +7,8 @@ type Format = PlacementRead["formats"][number];
 export const FORMATS: Readonly<Record<Format, { readonly label: string; readonly what: string }>> = {
   plc: { label: ".plc", what: "Placement for Circuit Training" },
   pb: { label: ".pb.txt", what: "Netlist with these positions" },
+  def: { label: ".def", what: "Your DEF with the macros placed" },
+  tcl: { label: "Tcl", what: "Macro placement for OpenROAD" },
   svg: { label: "SVG", what: "Picture, vector" },
   png: { label: "PNG", what: "Picture, pixels" },
   json: { label: "JSON", what: "Positions for scripts" },
