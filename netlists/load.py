@@ -35,12 +35,12 @@ from netlists.sources import FAMILIES, Source, source_of
 
 SUPPORTED = (
     "supported are Circuit Training netlists (netlist.pb.txt, in one or several parts), Bookshelf designs"
-    " (.aux .nodes .nets .pl .scl .wts), and LEF with DEF, plain or .gz, with or without a .plc"
+    " (.aux .nodes .nets .pl .scl .wts), and LEF with DEF or structural Verilog, plain or .gz, with or without a .plc"
     " and constraints (*.constraints.json)"
 )
 # Names by which files of other tools are known, for a clear refusal.
 _OTHER_FORMATS = {
-    ".v": "Verilog", ".sv": "Verilog", ".gds": "GDSII", ".zip": "zip archive",
+    ".gds": "GDSII", ".zip": "zip archive",
     ".tar": "tar archive", ".tgz": "tar archive", ".pb": "binary protobuf",
 }  # fmt: skip
 

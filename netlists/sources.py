@@ -17,7 +17,11 @@ from netlists.errors import InputError
 from netlists.files import Limits
 from netlists.lefdef import load as lefdef
 from netlists.lefdef.flat import Options
+from netlists.lefdef.lef import read_lef
 from netlists.parsed import ParsedNetlist
+from netlists.verilog.masters import masters_of
+from netlists.verilog.reader import read_verilog
+from netlists.verilog.tokens import looks_like_verilog
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +69,33 @@ def _lefdef(kinds: Mapping[Path, str], limits: Limits, options: Options | None, 
     )
 
 
+VERILOG = "Verilog"
+
+
+def _open_verilog(kinds: Mapping[Path, str], limits: Limits) -> Source:
+    raise InputError(
+        f"{', '.join(path.name for path in kinds)}: a Verilog netlist names cells and macros whose sizes LEF files"
+        " give; give the LEF files too"
+    )
+
+
+def _verilog(paths: Sequence[Path], lefs: Sequence[Path], limits: Limits) -> Source:
+    return Source(
+        paths=[*lefs, *paths],
+        stem=stem_of(paths[0]),
+        read=lambda: read_verilog(paths, masters_of(read_lef(lefs, limits)), limits=limits),
+    )
+
+
 FAMILIES: tuple[Family, ...] = (
     Family(name="Bookshelf", suffixes=bookshelf.SUFFIXES, kind_of=bookshelf.kind_of, open=_open_bookshelf),
     Family(name=LEFDEF, suffixes=lefdef.SUFFIXES, kind_of=lefdef.kind_of, open=_open_lefdef),
+    Family(
+        name=VERILOG,
+        suffixes=(".v", ".sv"),
+        kind_of=lambda path, limits: "verilog" if looks_like_verilog(path, limits) else None,
+        open=_open_verilog,
+    ),
 )
 
 
@@ -85,8 +113,16 @@ def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str], option
         else:
             by_family.setdefault("Circuit Training", {})[path] = "netlist"
     if lefdef_files := by_family.pop(LEFDEF, None):
+        lefs = [path for path, kind in lefdef_files.items() if kind == "lef"]
+        verilog = list(by_family.pop(VERILOG, {})) if lefs else []
         others = [path for files in by_family.values() for path in files]
-        other = source_of(others, limits, warnings) if others else None
+        if verilog and others:
+            raise InputError(f"two netlists, of different formats: {verilog[0].name} and {others[0].name}; give one")
+        if verilog and len(lefs) == len(lefdef_files):
+            return _verilog(verilog, lefs, limits)
+        other = _verilog(verilog, lefs, limits) if verilog else None
+        if others:
+            other = source_of(others, limits, warnings)
         return _lefdef(lefdef_files, limits, options, other)
     if len(by_family) > 1:
         found = "; ".join(f"{name}: {', '.join(path.name for path in paths)}" for name, paths in by_family.items())

@@ -129,9 +129,9 @@ class Leaderboard:
                 return
             if "pb" not in record.formats:
                 placement = read_plc(record.folder / "placement.plc", self.design.netlist).placement
-                add_netlist(self.design, placement, record.folder)
+                pb = ["pb"] if add_netlist(self.design, placement, record.folder) else []
                 exported = export_formats(self.design, placement, self.job.uploaded_files, record.folder)
-                formats = (*formats_of(record.folder), "pb", *exported)
+                formats = (*formats_of(record.folder), *pb, *exported)
                 self.patiently(partial(self.store.set_formats, record.id, formats))
 
     def _write(self, placement: Placement) -> WrittenPlacement:

@@ -20,6 +20,7 @@ from netlists.circuit_training.plc import read_plc
 from netlists.circuit_training.writer import write_netlist, write_plc
 from netlists.constraints_file import write_constraints
 from netlists.errors import InputError
+from netlists.formats import can_carry
 from netlists.model import Design, Placement
 from netlists.pictures import write_json, write_png, write_svg
 from placement.cost import CostReport, evaluate
@@ -81,9 +82,12 @@ def write_result(design: Design, placement: Placement, parent: Path) -> WrittenP
     return WrittenPlacement(folder=folder, placement=read_back, costs=costs, problems=[])
 
 
-def add_netlist(design: Design, placement: Placement, folder: Path) -> None:
-    """Write the netlist with this placement in it (`pb` format) into a leaderboard folder."""
+def add_netlist(design: Design, placement: Placement, folder: Path) -> bool:
+    """Write the netlist with this placement in it (`pb` format) into a leaderboard folder. False: `pb` can't."""
+    if can_carry("pb", design):
+        return False
     write_netlist(folder / NETLIST_FILE, design, placement)
+    return True
 
 
 def check_independently(

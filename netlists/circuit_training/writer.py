@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from netlists.circuit_training.plc import MAP_LINE, header_counts
+from netlists.errors import InputError
 from netlists.files import atomic_text
 from netlists.model import Design, Netlist, NodeKind, Orientation, Placement, Side, pin_positions_um
 
@@ -93,12 +94,53 @@ def _plc_header(name: str, design: Design, placement: Placement, costs: Mapping[
 
 
 def write_netlist(path: Path, design: Design, placement: Placement) -> None:
-    """Writes the netlist with its nodes at `placement`, node by node. Orientation goes on hard macros only."""
+    """Writes the netlist with its nodes at `placement`, node by node. Orientation goes on hard macros only.
+
+    Raises InputError for a design that the format cannot hold (`refusal`).
+    """
+    if why := refusal(design):
+        raise InputError(f"{Path(path).name}: {why}")
     with atomic_text(Path(path)) as file:
         canvas = design.canvas
         file.write(f"# FP bbox: {{0.0 0.0}} {{{number(canvas.width_um)} {number(canvas.height_um)}}}\n")
         for node in _NetlistText(design.netlist, placement).nodes():
             file.write(node)
+
+
+def refusal(design: Design) -> str | None:
+    """Why no `netlist.pb.txt` can hold this design: there a cell or port drives one net. None where one can."""
+    netlist = design.netlist
+    driver = netlist.pin_node[netlist.net_pin[netlist.net_start[:-1][np.diff(netlist.net_start) > 1]]]
+    driver = driver[np.isin(netlist.node_kind[driver], (NodeKind.PORT, NodeKind.CELL))]
+    nodes, nets = np.unique(driver, return_counts=True)
+    several = nodes[nets > 1]
+    if not len(several):
+        return None
+    shown = ", ".join(f"'{netlist.node_name[node]}'" for node in several[:5])
+    return f"{len(several):,} cells or ports drive several nets, of which the format knows one a node: {shown}"
+
+
+def losses(design: Design) -> list[str]:
+    """What a `netlist.pb.txt` does not carry of this design, in words."""
+    netlist, lost = design.netlist, []
+    alone = np.isin(netlist.node_kind[netlist.pin_node], (NodeKind.PORT, NodeKind.CELL))
+    if offsets := int(np.count_nonzero(alone & ((netlist.pin_dx_um != 0) | (netlist.pin_dy_um != 0)))):
+        lost.append(f"offsets of {offsets:,} pins of cells and ports: there they are their own pin at the centre")
+    if short := int(np.count_nonzero(np.diff(netlist.net_start) < 2)):
+        lost.append(f"{short:,} nets of a single pin")
+    cells = netlist.node_kind == NodeKind.CELL
+    if turned := int(np.count_nonzero(cells & (design.start.orientation != Orientation.N))):
+        lost.append(f"orientations of {turned:,} cells")
+    if netlist.net_name:
+        lost.append("names of nets")
+    if len(design.blockages_um):
+        lost.append(f"{len(design.blockages_um):,} blockages (a .plc has them)")
+    if design.rows:
+        lost.append(f"{len(design.rows):,} rows of sites")
+    if design.origin_um != (0.0, 0.0):
+        lost.append("the canvas's place in the files read: it begins at (0, 0)")
+    lost.append("grid and routing supplies, and what is fixed (a .plc has them)")
+    return lost
 
 
 def quoted(text: str) -> str:
@@ -113,15 +155,18 @@ class _NetlistText:
     def __init__(self, netlist: Netlist, placement: Placement) -> None:
         self.netlist, self.placement = netlist, placement
         self.pin_xy = pin_positions_um(netlist, placement)
-        self.net_of_pin = {int(netlist.net_pin[start]): net for net, start in enumerate(netlist.net_start[:-1])}
         self.kind = netlist.node_kind
+        driven = np.flatnonzero(np.diff(netlist.net_start) > 1)
+        self.net_of_pin: dict[int, int] = dict(
+            zip(netlist.net_pin[netlist.net_start[driven]].tolist(), driven.tolist(), strict=True)
+        )
 
     def nodes(self) -> Iterator[str]:
         netlist = self.netlist
         if -1 in netlist.extra_attributes:
             yield self._block("__metadata__", (), [], -1)
         single = np.isin(self.kind[netlist.pin_node], (NodeKind.PORT, NodeKind.CELL))
-        pin_of_node = {int(netlist.pin_node[pin]): int(pin) for pin in np.flatnonzero(single)}
+        pin_of_node = {int(netlist.pin_node[pin]): pin for pin in self.net_of_pin if single[pin]}
         macro_pins = iter(np.flatnonzero(~single))
         total = netlist.node_count + int(np.count_nonzero(~single))
         node_at = {int(index): node for node, index in enumerate(netlist.node_index)}
@@ -177,7 +222,13 @@ class _NetlistText:
         if net is None:
             return ()
         start, end = self.netlist.net_start[net : net + 2]
-        return tuple(self.netlist.pin_name[sink] for sink in self.netlist.net_pin[start + 1 : end])
+        return tuple(self._name_of_pin(sink) for sink in self.netlist.net_pin[start + 1 : end].tolist())
+
+    def _name_of_pin(self, pin: int) -> str:
+        """A port or cell is its own pin here, however many the design gives it."""
+        node = int(self.netlist.pin_node[pin])
+        alone = self.kind[node] in (NodeKind.PORT, NodeKind.CELL)
+        return self.netlist.node_name[node] if alone else self.netlist.pin_name[pin]
 
     def _block(self, name: str, inputs: tuple[str, ...], fields: list[tuple[str, str]], number_in_file: int) -> str:
         lines = ["node {\n", f"  name: {quoted(name)}\n"]

@@ -5,7 +5,7 @@ T terminals, E nets that can cost anything, K net-terminal connections.
 
 A *terminal* is a distinct pin position on a node: pins of one node with equal offsets are one terminal. Nets that
 start at the same terminal and reach the same set of terminals are one net with their weights added; nets with a single
-terminal cost nothing and are left out (their weight still counts in the normalisation). Neither changes any cost.
+terminal cost nothing and are left out (their weight still counts in the normalisation, unless they have one pin only).
 
 Source of the constants: the proxy cost rules of Circuit Training's evaluator, as published by TILOS MacroPlacement.
 Called by evaluate, IncrementalCost and the search. Knows nothing of placements.
@@ -115,7 +115,8 @@ def flatten(design: Design) -> Problem:
     pairs = np.unique(term_node[net_term].astype(np.int64) * max(len(nets), 1) + net_of)
     node_of_pair, net_of_pair = np.divmod(pairs, max(len(nets), 1))
     cells = canvas.rows * canvas.columns
-    norm = (canvas.width_um + canvas.height_um) * float(netlist.net_weight.sum())
+    weights = netlist.net_weight[np.diff(netlist.net_start) > 1]
+    norm = (canvas.width_um + canvas.height_um) * float(weights.sum())
     hor_scale = 1.0 / (canvas.cell_height_um * canvas.hor_routes_per_um)
     ver_scale = 1.0 / (canvas.cell_width_um * canvas.ver_routes_per_um)
     return Problem(

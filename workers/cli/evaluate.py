@@ -26,14 +26,18 @@ from workers.cli.options import (
 def evaluate(netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, as_json: bool) -> None:
     from netlists.load import placement_of
     from placement.cost import evaluate as exact_cost
+    from placement.cost.hpwl import DEFINITIONS, hpwl
     from placement.legal import check
 
     design = load(netlist, plc, constraints, require_hard_macros=False)
     # The file's placement as it is; constraints may have pre-placed macros in the design's start.
     placement = design.start if plc is None else placement_of(design, plc)
     legality = check(design, placement)
+    lengths = hpwl(design, placement)
     report = {
         **exact_cost(design, placement).as_dict(),
+        **{name: getattr(lengths, name) for name in DEFINITIONS},
+        "hpwl_definitions": DEFINITIONS,
         **design_report(design),
         "overlaps": len(legality.overlaps),
         "outside": len(legality.outside),

@@ -17,6 +17,7 @@ from netlists.errors import PlacewrightError
 COMMANDS = {
     "evaluate": ("workers.cli.evaluate", "Cost and counts of a netlist at a placement."),
     "check": ("workers.cli.check", "Judge a written placement file: legal or not, and why."),
+    "convert": ("workers.cli.convert", "Write a design in another format."),
     "place": ("workers.cli.place", "Place the macros of a netlist and write the result."),
     "cluster": ("workers.cli.cluster", "Standard cells of a flat design into soft macros."),
     "export": ("workers.cli.export", "Write a placement back into its DEF, and as Tcl."),

@@ -17,7 +17,10 @@ from netlists.constraints_file import constraint_counts
 from netlists.load import load_design
 from netlists.model import Design
 
-NETLIST_HELP = "NETLIST is a netlist.pb.txt (.gz too), one of several parts of it, or a folder holding them."
+NETLIST_HELP = (
+    "NETLIST is a netlist.pb.txt, one of several parts of it, the .aux or the files of a Bookshelf design (.gz too),"
+    " or a folder holding them."
+)
 
 netlist_argument = click.argument("netlist", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 plc_option = click.option(

@@ -256,9 +256,8 @@ def test_empty_and_binary_files(tmp_path: Path, name: str, content: bytes) -> No
 @pytest.mark.parametrize(
     ("name", "format"),
     [
-        ("top.def", "DEF"),
-        ("top.lef.gz", "LEF"),
-        ("a.v", "Verilog"),
+        ("a.pb", "binary protobuf"),
+        ("a.tgz", "tar archive"),
         ("a.gds", "GDSII"),
         ("a.zip", "zip archive"),
     ],

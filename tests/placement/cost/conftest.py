@@ -93,7 +93,7 @@ def slow_cost_of(design: Design, placement: Placement) -> dict[str, float]:
     for e, (start, end) in enumerate(pairwise(n.net_start.tolist())):
         weight = float(n.net_weight[e])
         points = [pin(q) for q in n.net_pin[start:end]]
-        total_weight += weight
+        total_weight += weight if end - start > 1 else 0  # a net of one pin adds nothing to any cost
         xs, ys = [x for x, _ in points], [y for _, y in points]
         wirelength += weight * (max(xs) - min(xs) + max(ys) - min(ys))
 
