@@ -248,7 +248,8 @@ def test_transport_of_one_process(codec):
 
 
 def test_queues_are_bounded_in_bytes():
-    for config in (TrainConfig(), TrainConfig(queue_bytes=2 * MIB), TrainConfig(queue_bytes=1)):
+    small, tiny, graph = TrainConfig(queue_bytes=2 * MIB), TrainConfig(queue_bytes=1), TrainConfig(network="graph")
+    for config in (TrainConfig(), small, tiny, graph):
         task = Task(side=32, config=config)
         assert task.unroll_bytes() == task.codec().bytes
         assert config.batch_size <= task.queue_items() <= config.queue_batches * config.batch_size
@@ -268,3 +269,19 @@ def test_servers_and_transport_need_neither_tensorflow_nor_jax():
     told = dict(line.split(":", 1) for line in out.splitlines() if line.startswith(("loaded", "megabytes")))
     assert told["loaded"].strip() == ""
     assert int(told["megabytes"]) < 300
+
+
+def test_an_actor_needs_no_tensorflow():
+    """Everything that `run_actor` loads, with Reverb's client: 305 MB on the machine where it was written."""
+    code = (
+        "import pathlib, sys, workers.menger.actor as a, workers.menger.reverb_native as r;"
+        "from workers.menger.config import Task, TrainConfig;"
+        "import workers.agents.algorithms, workers.agents.networks; r.start_server([r.queue_table(r.UNROLL_TABLE, 2)]);"
+        "print('loaded:', *[n for n in ('tensorflow', 'reverb', 'distrax', 'gymnasium') if n in sys.modules]);"
+        "status = pathlib.Path('/proc/self/status').read_text();"
+        "print('megabytes:', int(status.split('VmHWM:')[1].split()[0]) // 1024)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+    told = dict(line.split(":", 1) for line in out.splitlines() if line.startswith(("loaded", "megabytes")))
+    assert told["loaded"].strip() == ""
+    assert int(told["megabytes"]) < 400
