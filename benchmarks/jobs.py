@@ -30,7 +30,7 @@ def place(design: Path, method: str, seconds: float, workers: int, seed: int) ->
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     report: dict[str, Any] = json.loads(done.stdout)
     kept = ("proxy_cost", "wirelength_cost", "density_cost", "congestion_cost", "start_proxy_cost", "seconds", "legal")
-    provenance = {key: report["provenance"].get(key) for key in ("start", "policy_version", "optimiser", "stages")}
+    provenance = {key: report["provenance"].get(key) for key in ("start", "policy_version", "member", "stages")}
     return {"design": design.name, **{key: report[key] for key in kept}, "provenance": provenance}
 
 

@@ -38,7 +38,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture
 def make_job(tmp_path: Path, sample: list[Path]) -> Callable[..., PrivateJob]:
     def make(files: list[Path] | None = None, **spec: object) -> PrivateJob:
-        values = {"name": "small", "method": "search", "seconds": 30, "seed": 0, "workers": 1, **spec}
+        values = {"name": "small", "method": "search", "seconds": 15, "seed": 0, "workers": 1, **spec}
         return create_private_job(tmp_path / "data", files or sample, **values)  # type: ignore[arg-type]
 
     return make
@@ -83,7 +83,7 @@ def session_processes(pgid: int) -> list[psutil.Process]:
 def test_a_search_job_ends_done_and_better_with_files_that_say_what_the_database_says(
     make_job: Callable[..., PrivateJob], sample: list[Path]
 ) -> None:
-    job = make_job()
+    job = make_job(seconds=600, trials=60_000)
     process = start(job)
     _, errors = process.communicate(timeout=DEADLINE_S)
     record = job.store.job(job.job_id)
