@@ -56,6 +56,70 @@ def measure(path: Path, repeats: int) -> dict[str, float]:
     }
 
 
+def measure_lefdef(paths: list[Path], repeats: int) -> dict[str, float]:
+    """The same for LEF files and a DEF: reads them into the flat netlist."""
+    from netlists.files import read_blocks
+    from netlists.lefdef.def_reader import read_def
+    from netlists.lefdef.load import kind_of, read_lefdef
+
+    kinds = {path: kind_of(path) for path in paths}
+    size = sum(len(block) for path in paths for block in read_blocks(path))
+    before = peak_mb()
+    defs = [path for path in paths if kinds[path] == "def"]
+    lefs = [path for path in paths if kinds[path] == "lef"]
+    cpu, wall, peak_of_def = [], [], 0.0
+    for _ in range(repeats):
+        start, wall_start = time.process_time(), time.perf_counter()
+        read_def(defs[0])
+        def_s, peak_of_def = time.process_time() - start, peak_of_def or peak_mb()
+        start, wall_start = time.process_time(), time.perf_counter()
+        nodes = read_lefdef(lefs, defs).netlist.node_count
+        cpu.append((time.process_time() - start, def_s))
+        wall.append(time.perf_counter() - wall_start)
+    return {
+        "nodes": nodes,
+        "text_mb": size / 1e6,
+        "file_mb": sum(path.stat().st_size for path in paths) / 1e6,
+        "cpu_s": min(cpu)[0],
+        "def_alone_cpu_s": min(cpu)[1],
+        "wall_s": min(wall),
+        "mb_per_cpu_s": size / 1e6 / min(cpu)[0],
+        "peak_mb": peak_mb(),
+        "def_alone_peak_mb": peak_of_def,
+        "before_reading_mb": before,
+    }
+
+
+def generated_def(folder: Path, components: int) -> list[Path]:
+    """A LEF of one macro and one cell, and a DEF of that many cells in a grid, each driving a net to three others."""
+    lef, path = folder / "generated.lef", folder / "generated.def"
+    pin = "PIN {0} DIRECTION {1} ; PORT LAYER M1 ; RECT 0 0 0.1 0.1 ; END END {0}\n"
+    cell = (
+        "CLASS CORE ; SIZE 0.4 BY 2 ;\n"
+        + "".join(pin.format(name, "INPUT") for name in "ABC")
+        + pin.format("Y", "OUTPUT")
+    )
+    lef.write_text(f"MACRO RAM\nCLASS BLOCK ; SIZE 100 BY 40 ;\nEND RAM\nMACRO CELL\n{cell}END CELL\nEND LIBRARY\n")
+    side = int(components**0.5) + 1
+    with path.open("w") as file:
+        file.write(
+            "VERSION 5.8 ;\nDESIGN generated ;\nUNITS DISTANCE MICRONS 1000 ;\n"
+            f"DIEAREA ( 0 0 ) ( {side * 1000} {side * 2000} ) ;\n"
+        )
+        file.write(f"COMPONENTS {components + 1} ;\n- block/ram RAM + PLACED ( 0 0 ) N ;\n")
+        for i in range(components):
+            file.write(
+                f"- block_{i % 97}/unit_{i // 97}/u{i} CELL + PLACED ( {i % side * 1000} {i // side * 2000} ) N ;\n"
+            )
+        file.write(f"END COMPONENTS\nNETS {components} ;\n")
+        for i in range(components):
+            sinks = ((i + 1) % components, (i + side) % components, (i * 7919) % components)
+            to = " ".join(f"( block_{s % 97}/unit_{s // 97}/u{s} {pin} )" for s, pin in zip(sinks, "ABC", strict=True))
+            file.write(f"- block_{i % 97}/net_{i} ( block_{i % 97}/unit_{i // 97}/u{i} Y ) {to} + USE SIGNAL ;\n")
+        file.write("END NETS\nEND DESIGN\n")
+    return [lef, path]
+
+
 def generated(folder: Path, seed: int) -> Path:
     """A netlist of 100,000 nodes as plain text."""
     from netlists.circuit_training.writer import write_netlist
@@ -79,23 +143,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)  # the process of one netlist
+    parser.add_argument(
+        "--only", default="", help="measure the cases whose name holds this text; others stay as they were"
+    )
+    parser.add_argument("--one", type=Path, nargs="+", help=argparse.SUPPRESS)  # the process of one netlist
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one, options.repeats)))
+        several = len(options.one) > 1
+        row = measure_lefdef(options.one, options.repeats) if several else measure(options.one[0], options.repeats)
+        print(json.dumps(row))
         return
     benchmarks = Path(os.environ["PLACEWRIGHT_BENCHMARKS"])
     with tempfile.TemporaryDirectory() as folder:
-        cases = {
+        lefdef = benchmarks / "lefdef/ariane_ct"
+        cases: dict[str, Path | list[Path]] = {
+            "ariane_ct (LEF/DEF, .gz)": [lefdef / "ariane.lef", lefdef / "ariane.def.gz"],
+            "generated LEF/DEF, 10^6 cells": generated_def(Path(folder), 1_000_000),
             "ariane133_ng45 (clustered, .gz)": benchmarks / "circuit_training/ariane133_ng45/netlist.pb.txt.gz",
             "ibm10 (clustered, .gz)": benchmarks / "circuit_training/ibm10/netlist.pb.txt.gz",
             "ariane133_ng45 (flat, .gz)": benchmarks / "flat_protobuf/ariane133_ng45.pb.txt.gz",
             "generated, 100,000 nodes": generated(Path(folder), options.seed),
         }
-        rows = {}
+        known = json.loads(RESULT.read_text())["netlists"] if options.only and RESULT.exists() else {}
+        rows: dict[str, dict[str, float]] = dict(known)
         print(f"{'netlist':34} {'nodes':>8} {'text MB':>8} {'CPU s':>7} {'MB/s':>6} {'peak MB':>8} {'before MB':>9}")
         for name, path in cases.items():
-            command = [sys.executable, __file__, "--one", str(path), "--repeats", str(options.repeats)]
+            if options.only and options.only not in name:
+                continue
+            paths = path if isinstance(path, list) else [path]
+            command = [sys.executable, __file__, "--one", *map(str, paths), "--repeats", str(options.repeats)]
             row = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
             rows[name] = row
             print(
