@@ -180,7 +180,7 @@ def _end_parsing(database: Database, design_id: str, **values: Any) -> bool:
 
 def _name_of(file_name: str) -> str:
     stem = file_name.removesuffix(".gz")
-    for suffix in (".pb.txt", ".plc"):
+    for suffix in (".pb.txt", ".plc", ".def", ".lef", ".aux", ".nodes"):
         stem = stem.removesuffix(suffix)
     return stem or file_name
 

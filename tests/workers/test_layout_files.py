@@ -92,6 +92,12 @@ def test_commands_cluster_and_export(files: list[Path], tmp_path: Path) -> None:
     done = runner.invoke(cli, words)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "new.def").read_text() == DEF
+    done = runner.invoke(cli, [*words, "--snap", "tracks"])
+    assert done.exit_code == 2
+    assert "needs the LEF files" in done.output
+    done = runner.invoke(cli, [*words, "--snap", "tracks", "--lef", str(files[0])])
+    assert done.exit_code == 0, done.output  # a DEF without tracks: the grid alone holds
+    assert (tmp_path / "new.def").read_text() == DEF
     flat, made = load_design(files), load_design([out])
     assert made.database == flat.database
     hard = made.netlist.nodes_of(NodeKind.HARD_MACRO)
