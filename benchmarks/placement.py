@@ -10,7 +10,8 @@ written, read back, checked and scored by `placewright check` in a process of it
 float64. Full evaluation and trial (a random step of a random macro, exact, dropped again) are measured at the start.
 
 Prints tables; writes each row as soon as it is measured to benchmarks/results/placement_<seconds>s_<workers>w.json.
---resume leaves out what is in that file from the same command and commit.
+A row replaces the one of the same design and start that was there; --resume leaves out what is there from the same
+command and commit.
 """
 
 from __future__ import annotations
@@ -236,15 +237,19 @@ def main() -> None:
         raise SystemExit(f"method {options.method} needs the processes of a job: give --workers 2 or more")
     out = options.out or ROOT / "benchmarks" / "results" / f"placement_{options.seconds:g}s_{options.workers}w.json"
     about = head(options)
-    rows: list[dict[str, Any]] = []
-    if options.resume and out.exists():
-        same = ("command", "commit")
-        rows = [row for row in json.loads(out.read_text())["rows"] if all(row[key] == about[key] for key in same)]
+    older: list[dict[str, Any]] = json.loads(out.read_text())["rows"] if out.exists() else []
+    same = [row for row in older if all(row[key] == about[key] for key in ("command", "commit"))]
+    rows = same if options.resume else []
+
+    def place_in_table(row: dict[str, Any]) -> tuple[str, str]:
+        return row["design"], row.get("from", "speed")
 
     def keep(row: dict[str, Any]) -> None:
         rows.append({**row, **about, "load_average": os.getloadavg()[0]})
+        new = {place_in_table(row) for row in rows}
+        kept = [row for row in older if place_in_table(row) not in new]  # of other commands or commits, until replaced
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+        out.write_text(json.dumps({"rows": [*kept, *rows]}, indent=1) + "\n")
 
     for name in options.designs:
         if not any(row["design"] == name and "speed" in row for row in rows):
