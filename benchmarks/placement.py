@@ -206,8 +206,8 @@ def show(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     ]
     if ratios:
         label = f"scratch / given, {len(ratios)} designs"
-        cells = (f"{SCRATCH_REACH:.4f}", f"{SCRATCH_BEYOND:.4f}", f"{mean(ratios):.4f}", "")
-        print(LINE.format(label, "–", *cells))
+        bounds = (f"{SCRATCH_REACH:.4f}", f"{SCRATCH_BEYOND:.4f}", f"{mean(ratios):.4f}", "")
+        print(LINE.format(label, "–", *bounds))
     speeds = [row for row in rows if "speed" in row]
     if speeds:
         print(f"\n{'':28}{'evaluation ms':>16}{'target':>10}{'trial ms':>12}{'target':>10}")
