@@ -9,9 +9,15 @@ from functools import partial
 
 from placement.search.driver import Stage, search
 
-# Shares of moves: step, to net, anywhere, swap, flip.
+# Shares of moves: step, to net, anywhere, swap, flip, median, off route.
 _STAGES = (
-    Stage(name="annealing", until=0.995, mix=(0.6, 0.0, 0.1, 0.2, 0.1), temperature=(3e-4, 1e-7), reach=(0.5, 0.02)),
+    Stage(
+        name="annealing",
+        until=0.995,
+        mix=(0.6, 0.0, 0.1, 0.2, 0.1, 0.0, 0.0),
+        temperature=(3e-4, 1e-7),
+        reach=(0.5, 0.02),
+    ),
 )
 
 

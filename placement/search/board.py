@@ -23,6 +23,7 @@ from placement.legal.boxes import clearance_um, halos_um, margins_um, rules_of
 from placement.legal.space import allowed_orientations, largest_rectangles_um
 
 BEST_COST = 0  # index of Board.best
+MEDIAN_NETS = 16  # of a node, looked at for its optimal interval
 
 
 class Board(NamedTuple):
@@ -39,6 +40,9 @@ class Board(NamedTuple):
     clearance: float  # µm
     peer_start: NDArray[np.int32]  # (N+1,) movable hard macros of a node's very size: its partners for swaps
     peer: NDArray[np.int32]
+    may_move: NDArray[np.bool_]  # (N,) as in `movable`
+    term_node: NDArray[np.int32]  # (T,) whose each terminal is
+    bounds: NDArray[np.float64]  # (2, 2·MEDIAN_NETS) scratch: bounds of nets in x and y
     constrained: bool  # whether there are rules beyond canvas, overlap and blockages; without, those below are empty
     allowed: NDArray[np.bool_]  # (N, 8) orientations that a node may have
     halo: NDArray[np.float64]  # (H, 8, 4) left bottom right top in each orientation
@@ -85,6 +89,9 @@ def new_board(design: Design, p: Problem, s: State, seed: int) -> Board:
         clearance=clearance_um(design),
         peer_start=np.concatenate([[0], np.cumsum([len(q) for q in peers])]).astype(np.int32),
         peer=np.array([v for q in peers for v in q], dtype=np.int32),
+        may_move=free,
+        term_node=np.repeat(np.arange(n, dtype=np.int32), np.diff(p.node_term_start)),
+        bounds=np.zeros((2, 2 * MEDIAN_NETS)),
         constrained=rules_of(design) is not None,
         allowed=allowed_orientations(design),
         halo=halo,
@@ -243,6 +250,27 @@ def swap_fits_rules(p: Problem, s: State, b: Board, node: int, other: int) -> bo
         or s.y[other] - half_h - b.margin[slot, o, 1] - c >= s.y[node] + high + b.margin[slot_b, q, 3]
         or s.y[other] + half_h + b.margin[slot, o, 3] + c <= s.y[node] - high - b.margin[slot_b, q, 1]
     )
+
+
+@inlined
+def beside(b: Board, slot: int, x: float, y: float, half_w: float, half_h: float) -> tuple[float, float]:
+    """The nearest centre beside a hard macro that is in the way at (x, y); other macros are not looked at again."""
+    c = b.clearance * 1.001  # the rounding of a sum must not bring them nearer than the clearance
+    left, bottom, right, top = half_w + c, half_h + c, half_w + c, half_h + c
+    if b.constrained:
+        o = b.turn[slot]
+        left += b.margin[slot, o, 0]
+        bottom += b.margin[slot, o, 1]
+        right += b.margin[slot, o, 2]
+        top += b.margin[slot, o, 3]
+    for i in range(len(b.left)):
+        to_left, to_right = b.left[i] - right - x, b.right[i] + left - x
+        down, up = b.bottom[i] - top - y, b.top[i] + bottom - y
+        if i != slot and to_left < 0.0 < to_right and down < 0.0 < up:
+            dx = to_left if -to_left < to_right else to_right
+            dy = down if -down < up else up
+            return (x + dx, y) if abs(dx) < abs(dy) else (x, y + dy)
+    return x, y
 
 
 @inlined

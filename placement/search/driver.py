@@ -21,6 +21,7 @@ from placement.search.board import Board, new_board, note_places
 from placement.search.budget import Budget
 from placement.search.loop import KINDS, flip_pass, run
 from placement.search.result import SearchResult, StageGain
+from placement.search.temperature import start_temperature
 
 REPORT_S = 0.5  # least time between two calls of on_better
 _REBUILD_TRIALS = 1_000_000  # rounding adds up to some 1e-13 of the cost in between
@@ -34,8 +35,11 @@ class Stage:
 
     name: str
     until: float  # share of the whole budget at which it ends
-    mix: tuple[float, ...]  # (KINDS,) shares of the kinds of move: step, to net, anywhere, swap, flip
-    temperature: tuple[float, float] = (0.0, 0.0)  # in units of proxy cost; 0 = descent
+    mix: tuple[
+        float, ...
+    ]  # (KINDS,) shares of the kinds of move: step, to net, anywhere, swap, flip, median, off route
+    temperature: tuple[float, float] = (0.0, 0.0)  # in units of proxy cost, or of what is measured; 0 = descent
+    measured: bool = False  # temperatures in units of `start_temperature` at the stage's beginning
     reach: tuple[float, float] = (0.1, 0.01)  # longest step, share of the canvas
 
     def cumulative(self) -> np.ndarray:
@@ -86,10 +90,11 @@ class _Run:
         budget, board = self.budget, self.board
         mix, tried, taken = stage.cumulative(), np.zeros(KINDS, dtype=np.int64), np.zeros(KINDS, dtype=np.int64)
         before, began_s, began, trials = float(board.best[0]), budget.elapsed_s(), budget.spent(), 0
+        unit = start_temperature(self.problem, self.state, board, mix, stage.reach[0]) if stage.measured else 1.0
         while not budget.is_over(stage.until):
             share = min(max((budget.spent() - began) / max(stage.until - began, 1e-9), 0.0), 1.0)
             count, slice_s = budget.slice(stage.until), budget.elapsed_s()
-            temperature, reach = _at(stage.temperature, share), _at(stage.reach, share)
+            temperature, reach = unit * _at(stage.temperature, share), _at(stage.reach, share)
             run(self.problem, self.state, board, mix, temperature, reach, count, tried, taken)
             budget.note(count, budget.elapsed_s() - slice_s)
             trials += count

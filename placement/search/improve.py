@@ -13,11 +13,11 @@ from placement.search.driver import Stage, search
 from placement.search.result import SearchResult
 from placement.search.span import part
 
-# Shares of moves: step, to net, anywhere, swap, flip.
-_MIX = (0.35, 0.35, 0.05, 0.15, 0.10)
+# Shares of moves: step, to net, anywhere, swap, flip, median, off route.
+_MIX = (0.35, 0.35, 0.03, 0.03, 0.08, 0.05, 0.11)
 
 STAGES = (
-    Stage(name="annealing", until=0.97, mix=_MIX, temperature=(1e-4, 1e-7), reach=(0.3, 0.03)),
+    Stage(name="annealing", until=0.97, mix=_MIX, temperature=(1.0, 0.003), measured=True, reach=(0.3, 0.03)),
     Stage(name="descent", until=0.995, mix=_MIX, reach=(0.03, 0.01)),
 )
 
@@ -26,5 +26,5 @@ improve = partial(search, stages=STAGES)  # the call form is that of `search`
 
 
 def improve_part(first: float, last: float) -> partial[SearchResult]:
-    """`improve` with a part of its schedule, from share to share: what members of a portfolio do between meetings."""
+    """`improve` with a part of its schedule, from share to share; temperatures are measured where the part begins."""
     return partial(search, stages=part(STAGES, first, last))

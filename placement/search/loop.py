@@ -1,8 +1,8 @@
 """The compiled loop of the search: propose, try exactly, keep or drop.
 
-`run` makes a number of trials at one temperature (0 = only what is no worse). Its moves: a step at random, to a
-terminal of one of its nets (in x, in y, or both, which takes the whole route out of a row or column), to a random
-place, exchange with another macro, flip. Every decision uses the exact cost. Deterministic for a board's generator.
+`run` makes a number of trials at one temperature (0 = only what is no worse). Its moves: those of `moves`, to a random
+place, exchange with another macro, flip. A hard macro that would lie on another is put beside it. Every decision uses
+the exact cost. Deterministic for a board's generator.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from placement.kernels import inlined, kernel
 from placement.search.board import (
     Board,
     below,
+    beside,
     clamp,
     fits,
     may_swap,
@@ -26,62 +27,26 @@ from placement.search.board import (
     save_best,
     uniform,
 )
+from placement.search.moves import median_target, off_route_target, step_target, to_net_target
 
-STEP, TO_NET, ANYWHERE, SWAP, FLIP = 0, 1, 2, 3, 4
-KINDS = 5
+STEP, TO_NET, ANYWHERE, SWAP, FLIP, MEDIAN, OFF_ROUTE = 0, 1, 2, 3, 4, 5, 6
+KINDS = 7
 
 
 @inlined
 def _propose_place(p: Problem, s: State, b: Board, node: int, x: float, y: float) -> bool:
-    """Propose a node at the legal place nearest to (x, y), as far as the canvas goes; False when it is taken."""
+    """Propose a node at (x, y), moved inside the canvas and beside a macro in the way; False when that is taken too."""
     half_w, half_h = half_size(p, node, s.orientation[node])
     slot = b.slot[node]
     clearance = b.clearance if slot >= 0 else 0.0
     x = clamp(x, half_w, p.width, clearance, s.x[node])
     y = clamp(y, half_h, p.height, clearance, s.y[node])
     if slot >= 0 and not fits(p, b, slot, -1, x, y, half_w, half_h):
-        return False
+        x, y = beside(b, slot, x, y, half_w, half_h)
+        if not fits(p, b, slot, -1, x, y, half_w, half_h):
+            return False
     propose(p, s, node, x, y, s.orientation[node])
     return True
-
-
-@inlined
-def _propose_step(p: Problem, s: State, b: Board, node: int, reach: float) -> bool:
-    """A step of random length, up to `reach` of the canvas, short ones as often as long ones of each magnitude."""
-    length = reach * 0.01 ** uniform(b)
-    x = s.x[node] + (2.0 * uniform(b) - 1.0) * length * p.width
-    y = s.y[node] + (2.0 * uniform(b) - 1.0) * length * p.height
-    which = uniform(b)
-    if which < 0.25:
-        x = s.x[node]
-    elif which < 0.5:
-        y = s.y[node]
-    return _propose_place(p, s, b, node, x, y)
-
-
-@inlined
-def _propose_to_net(p: Problem, s: State, b: Board, node: int) -> bool:
-    """To the row, the column or the cell of a terminal of one of the node's nets."""
-    first = p.node_net_start[node]
-    nets = p.node_net_start[node + 1] - first
-    if nets == 0:
-        return False
-    net = p.node_net[first + below(b, nets)]
-    degree = p.net_start[net + 1] - p.net_start[net]
-    term = p.net_term[p.net_start[net] + below(b, degree)]
-    own = p.net_term[p.net_start[net]]
-    for k in range(p.net_start[net], p.net_start[net + 1]):
-        t = p.net_term[k]
-        if p.node_term_start[node] <= t < p.node_term_start[node + 1]:
-            own = t
-    x = s.x[node] + s.term_x[term] - s.term_x[own] + (uniform(b) - 0.5) * p.cell_width
-    y = s.y[node] + s.term_y[term] - s.term_y[own] + (uniform(b) - 0.5) * p.cell_height
-    which = uniform(b)
-    if which < 0.4:
-        x = s.x[node]
-    elif which < 0.8:
-        y = s.y[node]
-    return _propose_place(p, s, b, node, x, y)
 
 
 @inlined
@@ -132,6 +97,51 @@ def _take(p: Problem, s: State, b: Board) -> None:
             note_place(p, s, b, node)
 
 
+@inlined
+def _draw_kind(b: Board, mix: NDArray) -> int:
+    draw, kind = uniform(b), 0
+    while kind < KINDS - 1 and draw >= mix[kind]:
+        kind += 1
+    return kind
+
+
+@inlined
+def _propose(p: Problem, s: State, b: Board, kind: int, reach: float) -> bool:
+    """Propose a move of this kind of a random node; False when there is no legal one (then withdraw)."""
+    if kind == FLIP:
+        return _propose_flip(p, s, b)
+    node = b.movable[below(b, len(b.movable))]
+    if kind == SWAP:
+        return _propose_swap(p, s, b, node)
+    if kind == STEP:
+        node, x, y = step_target(p, s, b, node, reach)
+    elif kind == TO_NET:
+        node, x, y = to_net_target(p, s, b, node)
+    elif kind == ANYWHERE:
+        x, y = uniform(b) * p.width, uniform(b) * p.height
+    elif kind == MEDIAN:
+        node, x, y = median_target(p, s, b, node)
+    else:
+        node, x, y = off_route_target(p, s, b, reach)
+    return node >= 0 and _propose_place(p, s, b, node, x, y)
+
+
+@kernel
+def sample_changes(p: Problem, s: State, b: Board, mix: NDArray, reach: float, changes: NDArray) -> int:
+    """Exact changes of cost that moves of this mix would make, dropped again: fills changes (n,), returns how many.
+
+    Fewer than n when hardly a move is legal. Draws from the board's generator.
+    """
+    found = 0
+    for _ in range(20 * len(changes)):
+        if found < len(changes):
+            if _propose(p, s, b, _draw_kind(b, mix), reach):
+                changes[found] = trial(p, s, np.inf) - s.total[COST]
+                found += 1
+            withdraw(p, s)
+    return found
+
+
 @kernel
 def run(
     p: Problem,
@@ -150,23 +160,9 @@ def run(
     the canvas · tried, taken (KINDS,) int64 counters to add to. The best placement goes to the board.
     """
     for _ in range(trials):
-        kind_draw = uniform(b)
-        kind = 0
-        while kind < KINDS - 1 and kind_draw >= mix[kind]:
-            kind += 1
-        node = b.movable[below(b, len(b.movable))]
+        kind = _draw_kind(b, mix)
         tried[kind] += 1
-        if kind == STEP:
-            possible = _propose_step(p, s, b, node, reach)
-        elif kind == TO_NET:
-            possible = _propose_to_net(p, s, b, node)
-        elif kind == ANYWHERE:
-            possible = _propose_place(p, s, b, node, uniform(b) * p.width, uniform(b) * p.height)
-        elif kind == SWAP:
-            possible = _propose_swap(p, s, b, node)
-        else:
-            possible = _propose_flip(p, s, b)
-        if not possible:
+        if not _propose(p, s, b, kind, reach):
             withdraw(p, s)
             continue
         limit = s.total[COST]
@@ -222,6 +218,7 @@ def time_trials(p: Problem, s: State, b: Board, trials: int) -> None:
     """Try exact random steps and drop them: what a benchmark of one trial times."""
     for _ in range(trials):
         node = b.movable[below(b, len(b.movable))]
-        if _propose_step(p, s, b, node, 0.3):
+        node, x, y = step_target(p, s, b, node, 0.3)
+        if _propose_place(p, s, b, node, x, y):
             trial(p, s, np.inf)
         withdraw(p, s)

@@ -20,11 +20,9 @@ HEAD_START_SHARE, HEAD_START_S = 0.03, 5.0
 GLOBAL_SHARE = 0.35  # of the budget, for rounds of global placement; measured in docs/placement-engine.md
 EPISODE_SHARE = {"auto": 0.1, "rl": 0.12}  # of the budget, for a search that begins at the best of the agents' episodes
 EPISODES = {"auto": 1, "rl": 7}  # such rounds
-# Searches, one a round; members exchange results before each. Whatever has been arranged already, by global placement
-# or by a round before, is bettered from a cooler start (3e-5 instead of 1e-4) and not lost. Measured against other
-# ways in docs/placement-engine.md.
+# Searches, one a round; members exchange results before each. Each runs the whole schedule: how hot it begins follows
+# from what it is given, so that what has been arranged already is bettered and not lost.
 SEARCHES = 3
-COOLER = (0.17, 1.0)
 TRIALS_PER_STEP = 1000  # a step of global placement takes about as long as so many trials
 
 
@@ -69,7 +67,7 @@ def plan(method: str, *, member: int, seed: int, with_global: bool, seconds: flo
                 parts.append((Work.SEARCH, head, whole))
             parts.append((Work.GLOBAL, GLOBAL_SHARE - head, whole))
             rest -= GLOBAL_SHARE
-        pieces = [(Work.SEARCH, rest / SEARCHES, COOLER if parts or number else whole) for number in range(SEARCHES)]
+        pieces = [(Work.SEARCH, rest / SEARCHES, whole)] * SEARCHES
         parts += [*pieces[:-1], *episodes, pieces[-1]]
     exchanges = method != "anneal"
     return tuple(
