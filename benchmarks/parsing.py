@@ -164,8 +164,9 @@ def main() -> None:
             "ariane133_ng45 (flat, .gz)": benchmarks / "flat_protobuf/ariane133_ng45.pb.txt.gz",
             "generated, 100,000 nodes": generated(Path(folder), options.seed),
         }
-        known = json.loads(RESULT.read_text())["netlists"] if options.only and RESULT.exists() else {}
-        rows: dict[str, dict[str, float]] = dict(known)
+        before = json.loads(RESULT.read_text()) if options.only and RESULT.exists() else {}
+        rows: dict[str, dict[str, float]] = dict(before.get("netlists", {}))
+        measured = []
         print(f"{'netlist':34} {'nodes':>8} {'text MB':>8} {'CPU s':>7} {'MB/s':>6} {'peak MB':>8} {'before MB':>9}")
         for name, path in cases.items():
             if options.only and options.only not in name:
@@ -174,18 +175,23 @@ def main() -> None:
             command = [sys.executable, __file__, "--one", *map(str, paths), "--repeats", str(options.repeats)]
             row = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
             rows[name] = row
+            measured.append(name)
             print(
                 f"{name:34} {row['nodes']:8,.0f} {row['text_mb']:8.1f} {row['cpu_s']:7.2f} {row['mb_per_cpu_s']:6.1f}"
                 f" {row['peak_mb']:8.0f} {row['before_reading_mb']:9.0f}"
             )
     RESULT.parent.mkdir(exist_ok=True)
+    only = f" --only {options.only}" if options.only else ""
     about = {
-        "command": f"python benchmarks/parsing.py --repeats {options.repeats} --seed {options.seed}",
+        "command": f"python benchmarks/parsing.py --repeats {options.repeats} --seed {options.seed}{only}",
         "seed": options.seed,
         "commit": commit(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "netlists": rows,
     }
+    if before:  # the other rows stay as they were, under their own command and commit
+        later = {**before.get("later", {}), options.only: {**about, "netlists": measured}}
+        about = {**before, "later": later}
+    about["netlists"] = rows
     RESULT.write_text(json.dumps(about, indent=2) + "\n")
 
 

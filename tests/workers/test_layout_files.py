@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
@@ -100,5 +102,24 @@ def test_commands_cluster_and_export(files: list[Path], tmp_path: Path) -> None:
     assert (tmp_path / "new.def").read_text() == DEF
     flat, made = load_design(files), load_design([out])
     assert made.database == flat.database
+    assert made.start.fixed.tolist() == [True, False, False, True]
+    done = runner.invoke(cli, ["cluster", *map(str, files), "--lock-placed", "--out", str(tmp_path / "l"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert load_design([tmp_path / "l"]).start.fixed.all()
     hard = made.netlist.nodes_of(NodeKind.HARD_MACRO)
     assert np.array_equal(made.start.x_um[hard], flat.start.x_um[flat.netlist.nodes_of(NodeKind.HARD_MACRO)])
+
+
+@pytest.mark.slow
+def test_clusters_of_the_real_design_cost_what_the_published_ones_do(benchmarks: Path, tmp_path: Path) -> None:
+    """Start costs within 5 % of those of Circuit Training's own clustered netlist of this design."""
+    if importlib.util.find_spec("mtkahypar") is None:
+        if os.environ.get("PLACEWRIGHT_REQUIRE_ALL") == "1":
+            pytest.fail("the package mtkahypar is not installed")
+        pytest.skip("the package mtkahypar is not installed")
+    design, files = clustered(load_design(benchmarks / "lefdef/ariane_ct"), tmp_path)
+    costs = evaluate(design, design.start)
+    found = (costs.wirelength_cost, costs.density_cost, costs.congestion_cost)
+    assert found == pytest.approx((0.0502, 0.7564, 0.9846), rel=0.05)
+    back = load_design(files)
+    assert evaluate(back, back.start).proxy_cost == pytest.approx(costs.proxy_cost, rel=1e-12)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from workers.cli.options import NETLIST_HELP, design_report, json_option, load, netlist_argument, show
+from workers.cli.options import NETLIST_HELP, design_report, json_option, netlist_argument, show
 
 
 @click.command(
@@ -18,20 +18,30 @@ from workers.cli.options import NETLIST_HELP, design_report, json_option, load, 
 @click.option(
     "--bloat", type=click.FloatRange(min=0.01, max=100), default=None, help="Area of a soft macro / its cells'."
 )
+@click.option("--lock-placed", is_flag=True, help="Of LEF/DEF: what is PLACED stays where it is, as FIXED does.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder to write to.")
 @json_option
 def cluster(
-    netlist: tuple[Path, ...], groups: int | None, bloat: float | None, seed: int, out: Path, as_json: bool
+    netlist: tuple[Path, ...],
+    groups: int | None,
+    bloat: float | None,
+    lock_placed: bool,
+    seed: int,
+    out: Path,
+    as_json: bool,
 ) -> None:
     from netlists.clustering import ClusterOptions
     from netlists.clustering import cluster as cluster_design
     from netlists.clustering.files import write_clustered
+    from netlists.lefdef.flat import Options
+    from netlists.load import load_design
     from placement.cost import evaluate
 
     defaults = ClusterOptions()
     options = ClusterOptions(groups=groups or defaults.groups, bloat=bloat or defaults.bloat, seed=seed)
-    design = cluster_design(load(netlist, None), options).design
+    flat = load_design(list(netlist), options=Options(placed_is_locked=lock_placed))
+    design = cluster_design(flat, options).design
     files = write_clustered(out, design)
     costs = evaluate(design, design.start).as_dict() if design.has_start else {}
     report = {**costs, **design_report(design), "files": [str(path) for path in files]}

@@ -1,4 +1,4 @@
-"""Clustering: what the merged nets must be, against an obvious twin; places; determinism; the real design's costs."""
+"""Clustering: what the merged nets must be, against an obvious twin; places; determinism."""
 
 from __future__ import annotations
 
