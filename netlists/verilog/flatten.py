@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from netlists.errors import InputError, ParseError
 from netlists.verilog.masters import Master
 from netlists.verilog.syntax import MAX_BITS, Concatenation, Constant, Expression, Instance, Module, Select
+from netlists.verilog.tokens import Line
 
 MAX_DEPTH = 200  # of the hierarchy
 UNKNOWN_PIN_SHARE = 0.05  # of all connections; more and the masters are not those of this netlist
@@ -75,7 +76,8 @@ def _refuse_missing(modules: Mapping[str, Module], masters: Mapping[str, Master]
                 continue
             if name not in modules:
                 missing[name] += 1
-                first.setdefault(name, f"{module.path.name}:{instance.line}")
+                if name not in first:
+                    first[name] = f"{module.path.name}:{int(instance.line)}"
             elif name not in seen:
                 seen.add(name)
                 waiting.append(modules[name])
@@ -164,14 +166,14 @@ class _Flattener:
             found = self.layouts[module.name] = layout, size
         return found
 
-    def _bits(self, module: Module, base: int, expression: Expression, line: int) -> list[int]:
+    def _bits(self, module: Module, base: int, expression: Expression, line: Line) -> list[int]:
         """Numbers of the bits of an expression, least significant first."""
         if isinstance(expression, Constant):
             return [CONSTANT if bit in "01" else OPEN for bit in reversed(expression.bits)]
         if isinstance(expression, Concatenation):
             parts = [self._bits(module, base, part, line) for part in expression.parts]
             if sum(map(len, parts)) * expression.repeat > MAX_BITS:
-                raise ParseError(module.path, line, f"a concatenation of more than {MAX_BITS:,} bits")
+                raise ParseError(module.path, int(line), f"a concatenation of more than {MAX_BITS:,} bits")
             return [bit for part in reversed(parts) for bit in part] * expression.repeat
         first, msb, lsb = self._layout(module)[0][expression.name]
         width, step = abs(msb - lsb) + 1, 1 if msb >= lsb else -1
@@ -180,15 +182,16 @@ class _Flattener:
             low, high = (expression.lsb - lsb) * step, (expression.msb - lsb) * step
             if not 0 <= low <= high < width or (module.nets.get(expression.name) is None):
                 shown = f"[{expression.msb}:{expression.lsb}]"
-                raise ParseError(module.path, line, f"'{expression.name}{shown}' is not within its range [{msb}:{lsb}]")
+                words = f"'{expression.name}{shown}' is not within its range [{msb}:{lsb}]"
+                raise ParseError(module.path, int(line), words)
         return list(range(base + first + low, base + first + high + 1))
 
-    def _join(self, module: Module, line: int, left: list[int], right: list[int]) -> None:
+    def _join(self, module: Module, line: Line, left: list[int], right: list[int]) -> None:
         if len(left) > len(right):
             right = right + [OPEN] * (len(left) - len(right))
         for a, b in zip(left, right, strict=False):
             if a < 0:
-                raise ParseError(module.path, line, "assign to a constant")
+                raise ParseError(module.path, int(line), "assign to a constant")
             if b >= 0:
                 a, b = self._root(a), self._root(b)
                 self.parent[max(a, b)] = min(a, b)
@@ -243,7 +246,8 @@ class _Flattener:
             if not names:
                 key = (instance.master, pin)
                 self.unknown[key] += 1
-                self.unknown_first.setdefault(key, f"{module.path.name}:{instance.line}, instance '{name}'")
+                if key not in self.unknown_first:
+                    self.unknown_first[key] = f"{module.path.name}:{int(instance.line)}, instance '{name}'"
                 names = [pin] if len(bits) == 1 else [f"{pin}[{bit}]" for bit in range(len(bits))]
             if len(names) != len(bits) and not isinstance(value, Constant):
                 self.widths += 1
@@ -308,7 +312,7 @@ class _Flattener:
         return f"{path}{name}[{lsb + (offset - first) * (1 if msb >= lsb else -1)}]"
 
     def _fail(self, module: Module, instance: Instance, message: str) -> None:
-        raise ParseError(module.path, instance.line, f"instance '{instance.name}' {message}")
+        raise ParseError(module.path, int(instance.line), f"instance '{instance.name}' {message}")
 
 
 def _implicit(module: Module) -> list[str]:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from netlists.errors import ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.verilog.syntax import MAX_BITS, Concatenation, Constant, Expression, Instance, Module, Select
-from netlists.verilog.tokens import Chunk, chunks, is_name, number_bits, plain_name
+from netlists.verilog.tokens import Chunk, Line, chunks, is_name, number_bits, plain_name
 
 DIRECTIONS = ("input", "output", "inout")
 NET_TYPES = ("wire", "tri", "wand", "wor", "supply0", "supply1", "logic")
@@ -73,7 +73,7 @@ class _Parser:
     def __init__(self, path: Path, modules: dict[str, Module]) -> None:
         self.path, self.modules = path, modules
         self.module: Module | None = None
-        self.names: dict[str, int] = {}  # instances of the module -> line
+        self.names: dict[str, Line] = {}  # instances of the module
         self.found = 0
         self.chunk: Chunk
         self.tokens: list[str] = []
@@ -84,7 +84,7 @@ class _Parser:
         raise ParseError(self.path, self.chunk.line(at), message)
 
     def read(self, chunk: Chunk) -> None:
-        self.chunk, self.tokens, self.at = chunk, [*chunk.tokens, *[""] * 4], 0
+        self.chunk, self.tokens, self.at = chunk, [*chunk.tokens(), *[""] * 8], 0
         while self.tokens[self.at]:
             self._item()
 
@@ -210,7 +210,7 @@ class _Parser:
             if self._is("["):
                 self.fail(f"'{name}' is an array of nets, which no netlist holds")
             if self._is("="):
-                line = self.chunk.line(self.at)
+                line = self._here()
                 self.at += 1
                 self._module().assigns.append((Select(name), self._expression(), line))
             if not self._is(","):
@@ -234,7 +234,7 @@ class _Parser:
         if self._is("#") or self._is("("):
             self.fail("assign with a delay or strength is not read here")
         while True:
-            line = self.chunk.line(self.at)
+            line = self._here()
             left = self._expression()
             self._take("=")
             right = self._expression()
@@ -257,8 +257,8 @@ class _Parser:
             if self._is("["):
                 self.fail(f"instance '{name}' is an array of instances, which is not read here")
             if name in self.names:
-                self.fail(f"instance '{name}' is defined a second time; first at line {self.names[name]}", at)
-            line = self.names[name] = self.chunk.line(at)
+                self.fail(f"instance '{name}' is defined a second time; first at line {int(self.names[name])}", at)
+            line = self.names[name] = Line(self.chunk, at)
             connections = self._connections(name)
             self._module().instances.append(Instance(master, name, connections, line))
             if not self._is(","):
@@ -271,7 +271,9 @@ class _Parser:
         result: list[tuple[str, Expression | None]] = []
         tokens = self.tokens
         while tokens[self.at] != ")":
-            if tokens[self.at] == ".":
+            if self._usual(result):
+                pin = result[-1][0]
+            elif tokens[self.at] == ".":
                 self.at += 1
                 if tokens[self.at] == "*":
                     self.fail("'.*' connections are not read here")
@@ -279,9 +281,10 @@ class _Parser:
                 self._take("(")
                 value = None if tokens[self.at] == ")" else self._expression()
                 self._take(")")
+                result.append((pin, value))
             else:
                 pin, value = "", None if tokens[self.at] == "," else self._expression()
-            result.append((pin, value))
+                result.append((pin, value))
             if tokens[self.at] == ",":
                 self.at += 1
                 if tokens[self.at] == ")" and not pin:
@@ -298,6 +301,25 @@ class _Parser:
             self.fail(f"instance '{name}': pin '{twice}' is connected twice", self.at - 1)
         return tuple(result)
 
+    def _usual(self, result: list[tuple[str, Expression | None]]) -> bool:
+        """Takes '.pin(net)' and '.pin(net[3])' of plain names, which most connections are; False for any other."""
+        tokens, at = self.tokens, self.at
+        if tokens[at] != "." or tokens[at + 2] != "(":
+            return False
+        pin, net, after = tokens[at + 1], tokens[at + 3], tokens[at + 4]
+        if not pin.isidentifier() or not net.isidentifier():
+            return False
+        if after == ")":
+            result.append((pin, Select(net)))
+            self.at = at + 5
+            return True
+        bit = tokens[at + 5]
+        if after != "[" or tokens[at + 6] != "]" or tokens[at + 7] != ")" or not bit.isdecimal() or len(bit) > 9:
+            return False
+        result.append((pin, Select(net, int(bit), int(bit))))
+        self.at = at + 8
+        return True
+
     def _expression(self, depth: int = 0) -> Expression:
         word = self.tokens[self.at]
         if word == "{":
@@ -305,7 +327,7 @@ class _Parser:
                 self.fail("concatenations more than 50 deep")
             return self._concatenation(depth)
         if word and (word[0].isdigit() or word[0] == "'"):
-            bits = number_bits(word, self.path, self.chunk.line(self.at))
+            bits = number_bits(word, self.path, self._here())
             self.at += 1
             return Constant(bits)
         name = self._name("net")
@@ -343,6 +365,9 @@ class _Parser:
         if self.module is None:
             self.fail("outside a module")
         return self.module
+
+    def _here(self) -> Line:
+        return Line(self.chunk, self.at)
 
     def _is(self, token: str) -> bool:
         return self.tokens[self.at] == token

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+from netlists.verilog.tokens import Line
 
 MAX_BITS = 1 << 20  # of one net or expression
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(NamedTuple):
     """name[msb:lsb], or the whole of `name` where msb is None."""
 
     name: str
@@ -31,14 +33,13 @@ class Concatenation:
 Expression = Select | Constant | Concatenation
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(NamedTuple):
     """One instance. A connection's pin is '' where it is positional; its expression None where nothing is connected."""
 
     master: str
     name: str
     connections: tuple[tuple[str, Expression | None], ...]
-    line: int
+    line: Line
 
 
 @dataclass(eq=False)
@@ -50,4 +51,4 @@ class Module:
     direction: dict[str, str] = field(default_factory=dict)  # port -> input, output, inout
     nets: dict[str, tuple[int, int] | None] = field(default_factory=dict)  # name -> (msb, lsb); None = one bit
     instances: list[Instance] = field(default_factory=list)
-    assigns: list[tuple[Expression, Expression, int]] = field(default_factory=list)  # left, right, line
+    assigns: list[tuple[Expression, Expression, Line]] = field(default_factory=list)  # left, right, line

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from netlists.errors import InputError, ParseError
 from netlists.files import Limits, text_blocks
@@ -16,9 +17,9 @@ from netlists.files import Limits, text_blocks
 CHUNK_CHARS = 1 << 20
 _BLANKED = re.compile(r'\\\S+|"(?:[^"\\\n]|\\.)*"|(//[^\n]*|/\*.*?(?:\*/|\Z)|\(\*(?!\s*\)).*?(?:\*\)|\Z))', re.S)
 _TOKEN = re.compile(
-    r"\\\S+"  # escaped identifier
-    r"|[A-Za-z_][A-Za-z0-9_$]*"
-    r"|(?:[0-9][0-9_]*)?\s*'[sS]?[bBoOdDhH]\s*[0-9a-fA-FxXzZ?_]+"  # based number
+    r"[A-Za-z_][A-Za-z0-9_$]*|[()\[\].,;{}:=#]"
+    r"|\\\S+"  # escaped identifier
+    r"|(?:[0-9][0-9_]*\s*)?'[sS]?[bBoOdDhH]\s*[0-9a-fA-FxXzZ?_]+"  # based number
     r"|[0-9][0-9_]*(?:\.[0-9]+)?"
     r'|"(?:[^"\\\n]|\\.)*"'
     r"|`[A-Za-z_]\w*|\$[A-Za-z_]\w*"
@@ -44,27 +45,32 @@ def looks_like_verilog(path: Path, limits: Limits) -> bool:
 
 
 class Chunk:
-    """Tokens of a piece of one file. `tokens` ends where a statement ends; line numbers are told on demand."""
+    """Tokens of a piece of one file, which ends where a statement ends."""
 
     def __init__(self, path: Path, text: str, first_line: int) -> None:
         self.path, self.text, self.first_line = path, text, first_line
-        self.tokens = _TOKEN.findall(text)
-        self._rewind()
 
-    def _rewind(self) -> None:
-        self._matches = _TOKEN.finditer(self.text)
-        self._next, self._pos, self._line = 0, 0, self.first_line
+    def tokens(self) -> list[str]:
+        return _TOKEN.findall(self.text)
 
     def line(self, at: int) -> int:
-        """The line of a token; of the last one for those beyond. Costs little if called with rising numbers."""
-        at = min(at, len(self.tokens) - 1)
-        if at < self._next - 1:
-            self._rewind()
-        while self._next <= at:
-            start = next(self._matches).start()
-            self._line += self.text.count("\n", self._pos, start)
-            self._pos, self._next = start, self._next + 1
-        return self._line
+        """The line of a token; of the last one for those beyond. Reads the piece again: for messages only."""
+        start = 0
+        for number, match in enumerate(_TOKEN.finditer(self.text)):
+            start = match.start()
+            if number == at:
+                break
+        return self.first_line + self.text.count("\n", 0, start)
+
+
+class Line(NamedTuple):
+    """The line of a token, found when a message needs it: `int(line)`."""
+
+    chunk: Chunk
+    at: int
+
+    def __int__(self) -> int:
+        return self.chunk.line(self.at)
 
 
 def chunks(path: Path, limits: Limits) -> Iterator[Chunk]:
@@ -108,20 +114,21 @@ def plain_name(token: str) -> str:
 
 
 def is_name(token: str) -> bool:
-    return bool(re.match(r"\\.|[A-Za-z_]", token))
+    first = token[:1]
+    return first.isalpha() or first == "_" or (first == "\\" and len(token) > 1)
 
 
-def number_bits(token: str, path: Path, line: int) -> str:
+def number_bits(token: str, path: Path, line: Line | int) -> str:
     """A constant as characters 0 1 x z, most significant first; 32 of them for a plain number."""
     found = re.fullmatch(r"([0-9_]*)\s*'[sS]?([bBoOdDhH])\s*([0-9a-fA-FxXzZ?_]+)", token)
     if found is None:
         if not token.replace("_", "").isdecimal():
-            raise ParseError(path, line, f"'{token}' is not a constant")
+            raise ParseError(path, int(line), f"'{token}' is not a constant")
         return format(int(token.replace("_", "")) % (1 << 32), "032b")
     size, base, digits = found[1].replace("_", ""), found[2].lower(), found[3].replace("_", "").lower()
     width = int(size) if size else 32
     if not 0 < width <= 1 << 16:
-        raise ParseError(path, line, f"constant '{token}': a width of {width:,} bits")
+        raise ParseError(path, int(line), f"constant '{token}': a width of {width:,} bits")
     if base == "d":
         if not digits.isdecimal():
             bits = digits.replace("?", "z") * width if len(digits) == 1 and digits in "xz?" else ""
@@ -132,9 +139,9 @@ def number_bits(token: str, path: Path, line: int) -> str:
         bits = ""
         for digit in digits.replace("?", "z"):
             if digit not in "xz" and int(digit, 16) >= 1 << per:
-                raise ParseError(path, line, f"constant '{token}': '{digit}' is no digit of base '{base}'")
+                raise ParseError(path, int(line), f"constant '{token}': '{digit}' is no digit of base '{base}'")
             bits += digit * per if digit in "xz" else format(int(digit, 16), f"0{per}b")
     if not bits:
-        raise ParseError(path, line, f"constant '{token}' has odd digits")
+        raise ParseError(path, int(line), f"constant '{token}' has odd digits")
     fill = bits[0] if bits[0] in "xz" else "0"
     return bits.rjust(width, fill)[-width:]
