@@ -3,7 +3,7 @@
     PLACEWRIGHT_BENCHMARKS=… python benchmarks/parsing.py [--repeats 3]
 
 Each netlist is read in a process of its own, which reports CPU seconds (one thread; the best of the repeats), wall
-seconds and its peak memory. MB/s are 10^6 bytes of protobuf text a CPU second, unpacking included where it is packed.
+seconds and its peak memory. MB/s are 10^6 bytes of text a CPU second, unpacking included where it is packed.
 Prints a table and writes benchmarks/results/parsing.json. The generated netlist is one of
 netlists.samples with the seed given. Linux only (peak memory is VmHWM of /proc).
 """
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,6 +91,47 @@ def measure_lefdef(paths: list[Path], repeats: int) -> dict[str, float]:
     }
 
 
+def measure_source(paths: list[Path], repeats: int) -> dict[str, float]:
+    """The same for files of any format, as `load_design` reads them, without what it derives."""
+    from netlists.files import DEFAULT_LIMITS, read_blocks
+    from netlists.sources import source_of
+
+    paths = source_of(paths, DEFAULT_LIMITS, []).paths
+    size = sum(len(block) for path in paths for block in read_blocks(path))
+    before = peak_mb()
+    cpu, wall = [], []
+    for _ in range(repeats):
+        start, wall_start = time.process_time(), time.perf_counter()
+        netlist = source_of(paths, DEFAULT_LIMITS, []).read().netlist
+        cpu.append(time.process_time() - start)
+        wall.append(time.perf_counter() - wall_start)
+    return {
+        "nodes": netlist.node_count,
+        "text_mb": size / 1e6,
+        "file_mb": sum(path.stat().st_size for path in paths) / 1e6,
+        "cpu_s": min(cpu),
+        "wall_s": min(wall),
+        "mb_per_cpu_s": size / 1e6 / min(cpu),
+        "peak_mb": peak_mb(),
+        "before_reading_mb": before,
+    }
+
+
+def generated_verilog(folder: Path, cells: int) -> list[Path]:
+    """A LEF of one macro and one cell, and a module of that many cells in a chain, one connection a line."""
+    lef, path = folder / "chain.lef", folder / "chain.v"
+    pin = "PIN {0} DIRECTION {1} ; PORT LAYER M1 ; RECT 0 0 0.1 0.1 ; END END {0}\n"
+    pins = pin.format("A", "INPUT") + pin.format("B", "INPUT") + pin.format("Z", "OUTPUT")
+    ram = "MACRO RAM\nCLASS BLOCK ; SIZE 100 BY 40 ;\n" + pin.format("D", "INPUT") + "END RAM\n"
+    lef.write_text(f"{ram}MACRO CELL\nCLASS CORE ; SIZE 0.4 BY 2 ;\n{pins}END CELL\nEND LIBRARY\n")
+    with path.open("w") as file:
+        file.write(f"module chain (input [31:0] a, output z);\n  wire [{cells}:0] w;\n  RAM ram (.D(w[0]));\n")
+        for i in range(cells):
+            file.write(f"  CELL u_{i} (\n    .A(w[{i}]),\n    .B(a[{i % 32}]),\n    .Z(w[{i + 1}])\n  );\n")
+        file.write("endmodule\n")
+    return [lef, path]
+
+
 def generated_def(folder: Path, components: int) -> list[Path]:
     """A LEF of one macro and one cell, and a DEF of that many cells in a grid, each driving a net to three others."""
     lef, path = folder / "generated.lef", folder / "generated.def"
@@ -149,20 +191,28 @@ def main() -> None:
     parser.add_argument("--one", type=Path, nargs="+", help=argparse.SUPPRESS)  # the process of one netlist
     options = parser.parse_args()
     if options.one:
-        several = len(options.one) > 1
-        row = measure_lefdef(options.one, options.repeats) if several else measure(options.one[0], options.repeats)
+        names = " ".join(path.name for path in options.one)
+        if ".def" in names:
+            row = measure_lefdef(options.one, options.repeats)
+        elif ".aux" in names or ".v" in names:
+            row = measure_source(options.one, options.repeats)
+        else:
+            row = measure(options.one[0], options.repeats)
         print(json.dumps(row))
         return
     benchmarks = Path(os.environ["PLACEWRIGHT_BENCHMARKS"])
     with tempfile.TemporaryDirectory() as folder:
         lefdef = benchmarks / "lefdef/ariane_ct"
-        cases: dict[str, Path | list[Path]] = {
+        cases: dict[str, Path | list[Path] | Callable[[], Path | list[Path]]] = {
             "ariane_ct (LEF/DEF, .gz)": [lefdef / "ariane.lef", lefdef / "ariane.def.gz"],
-            "generated LEF/DEF, 10^6 cells": generated_def(Path(folder), 1_000_000),
+            "generated LEF/DEF, 10^6 cells": lambda: generated_def(Path(folder), 1_000_000),
+            "ibm01 (Bookshelf, .gz)": [benchmarks / "bookshelf/ibm01/ibm01.aux.gz"],
+            "ibm13 (Bookshelf, .gz)": [benchmarks / "bookshelf/ibm13/ibm13.aux.gz"],
+            "generated Verilog, 200,000 cells": lambda: generated_verilog(Path(folder), 200_000),
             "ariane133_ng45 (clustered, .gz)": benchmarks / "circuit_training/ariane133_ng45/netlist.pb.txt.gz",
             "ibm10 (clustered, .gz)": benchmarks / "circuit_training/ibm10/netlist.pb.txt.gz",
             "ariane133_ng45 (flat, .gz)": benchmarks / "flat_protobuf/ariane133_ng45.pb.txt.gz",
-            "generated, 100,000 nodes": generated(Path(folder), options.seed),
+            "generated, 100,000 nodes": lambda: generated(Path(folder), options.seed),
         }
         before = json.loads(RESULT.read_text()) if options.only and RESULT.exists() else {}
         rows: dict[str, dict[str, float]] = dict(before.get("netlists", {}))
@@ -171,6 +221,7 @@ def main() -> None:
         for name, path in cases.items():
             if options.only and options.only not in name:
                 continue
+            path = path() if callable(path) else path
             paths = path if isinstance(path, list) else [path]
             command = [sys.executable, __file__, "--one", *map(str, paths), "--repeats", str(options.repeats)]
             row = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
