@@ -36,11 +36,16 @@ class Chunk:
 
     def __init__(self, path: Path, raw: bytes, text: bytes, offset: int, line: int) -> None:
         self.path, self.raw, self.text, self.offset, self.line = path, raw, text, offset, line
+        self._known = (0, line)  # a position and its line: those asked for mostly grow
+        self._has_cr = b"\r" in raw
 
     def where(self, pos: int) -> tuple[int, int]:
         """Line and column, both from 1, of a position in `text`. LF, CRLF and CR end a line."""
-        start = max(self.raw.rfind(b"\n", 0, pos), self.raw.rfind(b"\r", 0, pos)) + 1
-        return self.line + count_lines(self.raw[:pos]), pos - start + 1
+        at, line = self._known if self._known[0] <= pos else (0, self.line)
+        line += count_lines(self.raw[at:pos])
+        start = self._line_start(pos)
+        self._known = (start, line)
+        return line, pos - start + 1
 
     def fail(self, pos: int, message: str) -> NoReturn:
         """Raises ParseError: file, line, column, the token there and what is wrong with it."""
@@ -52,8 +57,12 @@ class Chunk:
     def name(self, token: bytes) -> str:
         return token.decode()  # the chunk has been checked
 
+    def _line_start(self, pos: int) -> int:
+        last_cr = self.raw.rfind(b"\r", 0, pos) if self._has_cr else -1
+        return max(self.raw.rfind(b"\n", 0, pos), last_cr) + 1
+
     def _line_text(self, pos: int) -> str:
-        start = max(self.raw.rfind(b"\n", 0, pos), self.raw.rfind(b"\r", 0, pos)) + 1
+        start = self._line_start(pos)
         end = min((at for end in (b"\n", b"\r") if (at := self.raw.find(end, pos)) >= 0), default=len(self.raw))
         return self.raw[start:end][:200].decode(errors="replace")
 
