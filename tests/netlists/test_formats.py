@@ -43,7 +43,7 @@ def wirelength(design: Design) -> float:
     return float(sum(np.ptp(box, axis=0).sum() * w for box, w in zip(boxes, netlist.net_weight, strict=True)))
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("gds", "bookshelf")])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("gds", "bookshelf", "def", "tcl")])
 def test_every_format_of_one_file(tmp_path: Path, name: str) -> None:
     design = make_sample("small", 2)
     path = tmp_path / f"out{FORMATS[name].ending}"
@@ -106,6 +106,30 @@ def test_gds(flat: Path, tmp_path: Path) -> None:
     assert boxes[10] == [[0, 0, 100, 30]]
     assert len(boxes[3]) == 2
     assert np.count_nonzero(design.netlist.node_kind == NodeKind.CELL) == 2
+
+
+def test_def_and_tcl_of_a_lefdef_design(tmp_path: Path, flat: Path) -> None:
+    (tmp_path / "lib.lef").write_text(
+        "MACRO RAM\nCLASS BLOCK ;\nSIZE 30 BY 20 ;\nPIN D\nDIRECTION INPUT ;\nPORT\nLAYER M1 ;\nRECT 0 9 0 11 ;\n"
+        "END\nEND D\nEND RAM\nEND LIBRARY\n"
+    )
+    source = (
+        "VERSION 5.8 ;\nDESIGN t ;\nUNITS DISTANCE MICRONS 1000 ;\nDIEAREA ( 0 0 ) ( 100000 80000 ) ;\n"
+        "COMPONENTS 1 ;\n- ram RAM + PLACED ( 20000 30000 ) N ;\nEND COMPONENTS\n"
+        "PINS 1 ;\n- z + NET z + DIRECTION INPUT + PLACED ( 0 40000 ) N ;\nEND PINS\n"
+        "NETS 1 ;\n- z ( PIN z ) ( ram D ) ;\nEND NETS\nEND DESIGN\n"
+    )
+    (tmp_path / "t.def").write_text(source)
+    given, run = [str(tmp_path / "lib.lef"), str(tmp_path / "t.def")], CliRunner().invoke
+    for name in ("def", "tcl"):
+        done = run(cli, ["convert", *given, "--to", name, "--out", str(tmp_path / f"out.{name}")])
+        assert done.exit_code == 0, done.output
+    assert (tmp_path / "out.def").read_text() == source.replace("PLACED ( 20000", "FIXED ( 20000")
+    assert "place_macro -macro_name {ram} -location {20 30} -orientation R0" in (tmp_path / "out.tcl").read_text()
+    design = load_design(flat)
+    assert "no database grid" in str(can_carry("tcl", design))
+    with pytest.raises(InputError, match="format 'def' cannot hold 'flat'"):
+        write_design("def", tmp_path / "x.def", design, design.start)
 
 
 def test_convert(flat: Path, tmp_path: Path) -> None:

@@ -36,10 +36,11 @@ def convert(
 ) -> None:
     from netlists.constraints_file import write_constraints
     from netlists.formats import write_design
+    from netlists.load import input_files
 
     design = load(netlist, plc, constraints, require_hard_macros=False)
     out.parent.mkdir(parents=True, exist_ok=True)
-    lost = write_design(to, out, design, design.start)
+    lost = write_design(to, out, design, design.start, input_files(list(netlist), plc))
     report = {"format": to, "path": str(out), **design_report(design), "not_carried": lost}
     side = out.with_name(f"{out.name.removesuffix('.gz').removesuffix(FORMATS[to].ending)}.constraints.json")
     if write_constraints(side, design):
