@@ -104,7 +104,7 @@ VALUE_SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {"popart_rate": 0.0},
     "popart 0.01": {"popart_rate": 0.01},
 }
-VALUE_UPDATES = 150
+VALUE_UPDATES = 125
 
 
 def values(seed: int) -> dict[str, Any]:

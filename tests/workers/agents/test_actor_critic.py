@@ -61,14 +61,15 @@ def test_unroll_is_what_happened():
     params = it.init(jax.random.key(0), jax.tree.map(lambda leaf: leaf[0], env.reset())).params
     for _ in range(3):
         batch = stack(actor.unroll(params, 7))
-    _, (parts, _) = it.loss(params, unit_scale(), batch)
+    _, (parts, _) = jax.jit(it.loss)(params, unit_scale(), batch)
     assert_allclose(parts["rho_mean"], 1.0, rtol=1e-5)
     assert batch.first.shape == (21, 4)
     assert np.array_equal(batch.discount == 0, batch.first[1:])
     assert np.array_equal(batch.version, [7] * 4)
-    outputs = it.network.apply(params, batch.observation, batch.initial_state, batch.first)
+    apply = jax.jit(it.network.apply)
+    outputs = apply(params, batch.observation, batch.initial_state, batch.first)
     following = stack(actor.unroll(params, 7))
-    one_more = it.network.apply(
+    one_more = apply(
         params,
         jax.tree.map(lambda leaf: leaf[:-1], batch.observation),
         batch.initial_state,
@@ -153,7 +154,7 @@ def test_popart_changes_units_and_not_what_is_meant():
     batch = batch._replace(reward=batch.reward * 1e4, discount=batch.discount * 0.0)
     for _ in range(200):
         figures = learner.update(batch)
-    value = it.evaluate(learner.state.params, learner.state.own, batch).value
+    value = jax.jit(it.evaluate)(learner.state.params, learner.state.own, batch).value
     assert_allclose(value[:-1].mean(), batch.reward.mean(), rtol=0.02)
     assert figures["value_loss"] < 1.0
     assert np.isfinite(figures["gradient_norm"])

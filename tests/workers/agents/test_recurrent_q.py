@@ -83,8 +83,8 @@ def test_priorities_are_of_the_errors_after_burn_in():
     it = make(burn_in=4, n_step=2)
     data = batch()
     params = it.init(jax.random.key(0), jax.tree.map(lambda leaf: leaf[0, 0], data.unroll.observation)).params
-    _, parts = it.loss(params, params, data)
-    outputs = it.network.apply(params, data.unroll.observation, data.unroll.initial_state, data.unroll.first)
+    _, parts = jax.jit(it.loss)(params, params, data)
+    outputs = jax.jit(it.network.apply)(params, data.unroll.observation, data.unroll.initial_state, data.unroll.first)
     online = outputs.logits[4:]
     mask, reward, discount = data.unroll.observation.mask[4:], data.unroll.reward[4:], data.unroll.discount[4:]
     aims = double_q_targets(online, online, mask, reward, discount, it.config)
@@ -99,6 +99,7 @@ def test_burn_in_brings_the_state_and_takes_no_gradient():
     data = batch()
     params = it.init(jax.random.key(0), jax.tree.map(lambda leaf: leaf[0, 0], data.unroll.observation)).params
 
+    @jax.jit
     def loss(features, weight):
         seen = data.unroll.observation._replace(features=features)
         return it.loss(params, params, Replayed(data.unroll._replace(observation=seen), weight))[0]
@@ -110,7 +111,7 @@ def test_burn_in_brings_the_state_and_takes_no_gradient():
     assert abs(loss(changed, one) - before) > 1e-6  # the state it leaves counts
     assert_allclose(loss(changed, jnp.zeros(B)), 0.0)
     # With no gradient through the burn-in, that of the parameters is the one with the state given as it stands.
-    state = it.network.apply(
+    state = jax.jit(it.network.apply)(
         params,
         jax.tree.map(lambda leaf: leaf[:4], data.unroll.observation),
         data.unroll.initial_state,
@@ -120,8 +121,8 @@ def test_burn_in_brings_the_state_and_takes_no_gradient():
     direct = RecurrentQ(it.network, short, H)
     cut = jax.tree.map(lambda leaf: leaf[4:], tuple(data.unroll[:6]))
     rest = Replayed(Unroll._make((*cut, state, data.unroll.version)), one)
-    with_burn_in = jax.grad(lambda p: it.loss(p, params, Replayed(data.unroll, one))[0])(params)
-    without = jax.grad(lambda p: direct.loss(p, params, rest)[0])(params)
+    with_burn_in = jax.jit(jax.grad(lambda p: it.loss(p, params, Replayed(data.unroll, one))[0]))(params)
+    without = jax.jit(jax.grad(lambda p: direct.loss(p, params, rest)[0]))(params)
     jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=1e-4, atol=1e-6), with_burn_in, without)
 
 
