@@ -53,6 +53,6 @@ def export_formats(design: Design, placement: Placement, sources: Sequence[Path]
         except MismatchError as error:
             reasons.append(str(error))
             continue
-        export_tcl(folder / TCL_FILE, design, placement, version("placewright"))
+        export_tcl(folder / TCL_FILE, design, placement, version("placewright"), source=source)
         return ("def", "tcl")
     raise InputError("; ".join(reasons))

@@ -105,6 +105,15 @@ def read_places(path: Path, design: Design, limits: Limits = DEFAULT_LIMITS) -> 
     return start.moved(x_um=x, y_um=y, orientation=orientation)
 
 
+def spelled(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, str]:
+    """Key -> the name of a component as this DEF spells it. Raises InputError where two have one key."""
+    section, header = ComponentSection(Warnings(), limits), _Header()
+    Walk(path, {b"COMPONENTS": section}, header, Warnings(), until=b"COMPONENTS").run(limits)
+    names = section.components().name
+    numbers = by_key(names, header.divider, header.bus_bits, f"{path.name}: components")
+    return {key: names[number] for key, number in numbers.items()}
+
+
 class _Header:
     """Takes the statements before COMPONENTS: units and how names are spelled."""
 

@@ -9,7 +9,8 @@ import numpy as np
 from netlists.errors import MismatchError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.lefdef.def_file import Status
-from netlists.lefdef.def_writer import read_places, write_def
+from netlists.lefdef.def_writer import read_places, spelled, write_def
+from netlists.lefdef.names import canonical
 from netlists.lefdef.places import database_of, movable_macros, whole_corners
 from netlists.lefdef.tcl import read_tcl, write_tcl
 from netlists.model import Design, NodeKind, Orientation, Placement
@@ -45,15 +46,26 @@ def back_of(kept: np.ndarray, read: np.ndarray, nodes: np.ndarray) -> np.ndarray
     return result
 
 
-def export_tcl(path: Path, design: Design, placement: Placement, version: str = "") -> int:
-    """Writes the Tcl, reads it back and returns the number of macros. Raises MismatchError if it says something
-    else.
+def export_tcl(
+    path: Path, design: Design, placement: Placement, version: str = "", *, source: Path | None = None
+) -> int:
+    """Writes the Tcl, reads it back and returns the number of macros. Names are as in the DEF `source`, if given.
+
+    Raises MismatchError if the file says something else, or if the DEF lacks a macro.
     """
-    write_tcl(path, design, placement, version)
     nodes = movable_macros(design)
+    names = [design.netlist.node_name[node] for node in nodes]
+    if source is not None:
+        spelling = spelled(source)
+        if missing := [name for name in names if canonical(name) not in spelling]:
+            raise MismatchError(
+                f"{source.name}: {len(missing):,} macros are not among its components, first '{missing[0]}'"
+            )
+        names = [spelling[canonical(name)] for name in names]
+    write_tcl(path, design, placement, version, names)
     x, y = whole_corners(design, placement, nodes)
     expected = {
-        design.netlist.node_name[node]: (int(x[at]), int(y[at]), Orientation(int(placement.orientation[node])))
+        names[at]: (int(x[at]), int(y[at]), Orientation(int(placement.orientation[node])))
         for at, node in enumerate(nodes)
     }
     if read_tcl(path, database_of(design).units_per_um) != expected:

@@ -7,6 +7,7 @@ the oriented boxes in µm of the database. Source: OpenROAD, macro placement com
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -25,14 +26,19 @@ _COMMAND = re.compile(
 )
 
 
-def write_tcl(path: Path, design: Design, placement: Placement, version: str = "") -> int:
-    """Writes the commands; returns how many. Raises InputError for places off the grid, or if a macro were missing."""
+def write_tcl(
+    path: Path, design: Design, placement: Placement, version: str = "", names: Sequence[str] | None = None
+) -> int:
+    """Writes the commands; returns how many. `names`: of the movable macros, where they are not the design's own.
+
+    Raises InputError for places off the grid, or if a macro were missing.
+    """
     nodes = movable_macros(design)
     x, y = whole_corners(design, placement, nodes)
     units = database_of(design).units_per_um
-    names = {design.netlist.node_name[node] for node in nodes}
-    if len(names) != len(nodes):
-        raise InputError(f"{len(nodes):,} macros are movable, but have {len(names):,} different names")
+    names = [design.netlist.node_name[node] for node in nodes] if names is None else names
+    if len(set(names)) != len(nodes):
+        raise InputError(f"{len(nodes):,} macros are movable, but have {len(set(names)):,} different names")
     with atomic_text(Path(path)) as file:
         file.write(
             f"# Macro placement of '{_one_line(design.name)}' by {f'Placewright {version}'.strip()}: {len(nodes)}"
@@ -41,7 +47,7 @@ def write_tcl(path: Path, design: Design, placement: Placement, version: str = "
         for at, node in enumerate(nodes):
             orientation = OPENROAD_NAMES[Orientation(int(placement.orientation[node]))]
             file.write(
-                f"place_macro -macro_name {quoted(design.netlist.node_name[node])}"
+                f"place_macro -macro_name {quoted(names[at])}"
                 f" -location {{{um(int(x[at]), units)} {um(int(y[at]), units)}}} -orientation {orientation}\n"
             )
     return len(nodes)

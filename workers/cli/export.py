@@ -74,7 +74,7 @@ def export(
     placement = snap(design, design.start, where)
     back = export_def(out, source, design, placement, status=Status[status.upper()])
     if tcl is not None:
-        export_tcl(tcl, design, placement, version("placewright"))
+        export_tcl(tcl, design, placement, version("placewright"), source=source)
     legality = check(design, back)
     report = {
         "macros": len(movable_macros(design)),

@@ -10,6 +10,7 @@ import pytest
 
 from netlists.errors import InputError, MismatchError
 from netlists.lefdef.def_writer import read_places, write_def
+from netlists.lefdef.export import export_tcl
 from netlists.lefdef.snap import snap
 from netlists.load import input_files, load_design
 from netlists.model import NodeKind
@@ -56,6 +57,8 @@ def test_written_back_under_the_defs_own_names(
     assert write_def(tmp_path / "out.def", source, design, placement) == 2
     assert "- b\\[0\\] RAM + FIXED ( 50000 30000 ) FS" in (tmp_path / "out.def").read_text()
     assert (read_places(tmp_path / "out.def", design).x_um == placement.x_um).all()
+    assert export_tcl(tmp_path / "m.tcl", design, placement, source=source) == 2
+    assert "-macro_name {b\\[0\\]} -location {50 30} -orientation MX" in (tmp_path / "m.tcl").read_text()
 
 
 def test_mismatches_are_named(write: Write, lef_text: str, floorplan: str, netlist: str, def_text: str) -> None:
