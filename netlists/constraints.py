@@ -2,8 +2,8 @@
 
 Meaning of each: docs/constraints.md. What is fixed or pre-placed is in `Design.start`, blockages are in
 `Design.blockages_um`; all else is here. `Design.constraints` is None where there are none, and then costs nothing.
-Rules bind movable hard macros; what is fixed is where its owner wants it. Made by `constraints_file.py` (and by any
-reader of a format with rules of its own), read by `placement.legal`. Knows no files.
+Rules bind movable hard macros; what is fixed is where its owner wants it. Made by `constraints_json/file.py` (and by
+any reader of a format with rules of its own), read by `placement.legal`. Knows no files.
 """
 
 from __future__ import annotations

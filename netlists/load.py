@@ -17,7 +17,7 @@ import numpy as np
 
 from netlists import derive
 from netlists.circuit_training.plc import PlcFile, looks_like_netlist, looks_like_plc, read_plc
-from netlists.constraints_file import (
+from netlists.constraints_json.file import (
     FILE_NAME,
     FORMAT,
     is_constraints,

@@ -82,7 +82,7 @@ def facts_of(design: Design) -> dict[str, Any]:
 
 
 def _constraints_of(design: Design) -> dict[str, Any]:
-    from netlists.constraints_file import constraint_counts
+    from netlists.constraints_json.file import constraint_counts
 
     spacing_um = 0.0 if design.constraints is None else design.constraints.macro_spacing_um
     return {**constraint_counts(design), "macro_spacing_um": spacing_um}

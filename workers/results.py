@@ -18,7 +18,7 @@ from typing import Any
 
 from netlists.circuit_training.plc import read_plc
 from netlists.circuit_training.writer import write_netlist, write_plc
-from netlists.constraints_file import write_constraints
+from netlists.constraints_json.file import write_constraints
 from netlists.errors import InputError
 from netlists.formats import can_carry
 from netlists.model import Design, Placement

@@ -15,7 +15,7 @@ import numpy as np
 from backend.core.errors import UnprocessableError
 from backend.core.tables import DesignRow
 from backend.schemas import LayoutRead
-from netlists.constraints_file import is_constraints, looks_like_json, object_source, read_source, with_constraints
+from netlists.constraints_json.file import is_constraints, looks_like_json, object_source, read_source, with_constraints
 from netlists.errors import InputError
 from netlists.model import Canvas, Design, Netlist, Orientation, Placement
 

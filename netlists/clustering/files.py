@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from netlists.circuit_training.writer import write_netlist, write_plc
-from netlists.constraints_file import write_constraints
+from netlists.constraints_json.file import write_constraints
 from netlists.model import Design
 
 NETLIST, PLC, CONSTRAINTS = "netlist.pb.txt.gz", "initial.plc", "design.constraints.json"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from netlists.constraints_file import constraints_json
+from netlists.constraints_json.file import constraints_json
 from netlists.files import atomic_text
 from netlists.model import Design, NodeKind, Orientation, Placement, Side
 

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from backend.designs.layout import write_layout
 from backend.designs.service import design_folder
 from backend.services import Services
-from netlists.constraints_file import object_source, with_constraints
+from netlists.constraints_json.file import object_source, with_constraints
 from netlists.samples import make_sample
 
 JOBS = "/api/v1/jobs"

@@ -34,7 +34,7 @@ _FORMATS = "\n\n".join(f"{name}: {entry.about}" for name, entry in FORMATS.items
 def convert(
     netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, to: str, out: Path, as_json: bool
 ) -> None:
-    from netlists.constraints_file import write_constraints
+    from netlists.constraints_json.file import write_constraints
     from netlists.formats import write_design
     from netlists.load import input_files
 

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from netlists.constraints_file import constraint_counts
+from netlists.constraints_json.file import constraint_counts
 from netlists.load import load_design
 from netlists.model import Design
 

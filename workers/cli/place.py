@@ -83,7 +83,7 @@ def place(
     from backend.jobs.private import create_private_job
     from backend.schemas import MAX_SECONDS, trials_refusal
     from netlists.circuit_training.plc import read_plc
-    from netlists.constraints_file import plain_constraints
+    from netlists.constraints_json.file import plain_constraints
     from netlists.load import input_files
     from placement.cost import evaluate
     from placement.legal import check, check_feasible

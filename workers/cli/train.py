@@ -78,7 +78,7 @@ def train(
     as_json: bool,
 ) -> None:
     from backend.jobs.private import create_private_job
-    from netlists.constraints_file import plain_constraints
+    from netlists.constraints_json.file import plain_constraints
     from netlists.load import input_files
     from placement.legal import check_feasible
     from workers.agents import policies

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from netlists.constraints import ANY_OF_ITS_CLASS, NO_REGION
-from netlists.constraints_reader import Reader, Source
-from netlists.constraints_state import FORMAT, State
+from netlists.constraints_json.located import located, parse_located
+from netlists.constraints_json.reader import Reader, Source
+from netlists.constraints_json.state import FORMAT, State
 from netlists.errors import ParseError
 from netlists.files import DEFAULT_LIMITS, Limits, atomic_text, text_blocks
-from netlists.located_json import located, parse_located
 from netlists.model import Design, NodeKind
 
 __all__ = [

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlists.constraints_file import FORMAT, constraint_counts, object_source, with_constraints, write_constraints
+from netlists.constraints_json.file import FORMAT, constraint_counts, object_source, with_constraints, write_constraints
+from netlists.constraints_json.located import parse_located
 from netlists.errors import InputError, ParseError
 from netlists.load import input_files, load_design
-from netlists.located_json import parse_located
 from netlists.model import Design, Orientation
 from netlists.pictures import write_json
 from netlists.samples import make_sample

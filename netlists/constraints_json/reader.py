@@ -1,7 +1,7 @@
 """One source of constraints into the state: the schema of docs/constraints.md, checked value by value.
 
 In: a JSON value with lines, the state so far. Raises ParseError (of a file) or InputError that names line, thing, value
-found and values allowed. Called by `constraints_file.py`.
+found and values allowed. Called by `file.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import NoReturn
 import numpy as np
 
 from netlists.constraints import ANY_OF_ITS_CLASS
-from netlists.constraints_state import EDGE_UM, FORMAT, VERSION, State
+from netlists.constraints_json.located import Located
+from netlists.constraints_json.state import EDGE_UM, FORMAT, VERSION, State
 from netlists.errors import InputError, ParseError
-from netlists.located_json import Located
 from netlists.model import NodeKind, Orientation
 
 MAX_UM = 1e9  # as everywhere: keeps areas and sums far from overflow

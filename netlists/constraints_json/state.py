@@ -1,6 +1,6 @@
 """What sources of constraints say together, as far as they have been read: arrays a node, and the rules as written.
 
-Begins with what a design has, is changed by `constraints_reader.py`, ends as a design. Called by `constraints_file.py`.
+Begins with what a design has, is changed by `reader.py`, ends as a design. Called by `file.py`.
 """
 
 from __future__ import annotations

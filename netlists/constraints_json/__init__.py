@@ -1,0 +1,1 @@
+"""Constraints of a design (`netlists/constraints.py`) from JSON and to it: docs/constraints.md."""
