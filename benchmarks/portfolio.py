@@ -23,15 +23,13 @@ ROOT = Path(__file__).resolve().parent.parent
 # placement.py beside this script would hide the package.
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "benchmarks")]
 RESULT = ROOT / "benchmarks" / "results" / "portfolio.json"
-HOT, COOLER = (0.0, 1.0), (0.17, 1.0)
-# name -> the part of the schedule of each round, whether members exchange results between rounds
-WAYS: dict[str, tuple[tuple[tuple[float, float], ...], bool]] = {
-    "one schedule, each for itself": ((HOT,), False),
-    "one cooler schedule, each for itself": ((COOLER,), False),
-    "one schedule in four parts, exchange": (((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0)), True),
-    "three cooler rounds, each for itself": ((COOLER,) * 3, False),
-    "three cooler rounds, exchange": ((COOLER,) * 3, True),
-    "five cooler rounds, exchange": ((COOLER,) * 5, True),
+# name -> share of the seconds of each round, whether members exchange results before each
+WAYS: dict[str, tuple[tuple[float, ...], bool]] = {
+    "one search, each for itself": ((1.0,), False),
+    "one search, from the better": ((1.0,), True),
+    "a long and a short one, exchange": ((0.8, 0.2), True),
+    "three, each for itself": ((1 / 3,) * 3, False),
+    "three, exchange": ((1 / 3,) * 3, True),
 }
 
 
@@ -42,7 +40,6 @@ def measure(folder: Path, members: int, seconds: float, seed: int) -> dict[str, 
     from placement.analytic.flow import round_steps
     from placement.legal import legalise
     from placement.search import improve
-    from placement.search.improve import improve_part
     from placement.search.portfolio import heir
 
     design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
@@ -54,16 +51,16 @@ def measure(folder: Path, members: int, seconds: float, seed: int) -> dict[str, 
         steps = round_steps(not scratch)
         first.append(global_rounds(design, start, steps=steps, seed=seed + 1009 * member, scratch_first=scratch))
     row: dict[str, Any] = {"design": folder.name, "global": [found.cost.proxy_cost for found in first], "ways": {}}
-    for name, (spans, exchange) in WAYS.items():
+    for name, (shares, exchange) in WAYS.items():
         held, costs = [found.placement for found in first], [found.cost.proxy_cost for found in first]
         rounds = []
-        for number, (begin, end) in enumerate(spans):
+        for number, share in enumerate(shares):
             sources = [heir(member, costs) if exchange else member for member in range(members)]
             found = [
-                improve_part(begin, end)(
+                improve(
                     design,
                     held[source],
-                    seconds=seconds / len(spans),
+                    seconds=seconds * share,
                     seed=seed + 1009 * member + 100_003 * number,
                     clock=time.process_time,
                 )

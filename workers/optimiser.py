@@ -23,8 +23,7 @@ from netlists.model import Design, Placement
 from placement.cost import CostReport, evaluate
 from placement.layout import pack_layout, unpack_layout
 from placement.legal import check, legalise
-from placement.search import SearchResult, anneal
-from placement.search.improve import improve_part
+from placement.search import SearchResult, anneal, improve
 from placement.search.portfolio import TRIALS_PER_STEP, Round, Work, heir, plan, share_of
 from workers.exchange import EXCHANGE, Exchange, Standing, get_terms, stage
 from workers.start import legal_start
@@ -194,7 +193,7 @@ class Optimiser:
         if turn.work is Work.ANNEAL:
             found = anneal(self.design, start, **budget, **common)
         else:
-            found = improve_part(*turn.span)(self.design, start, **budget, **common)
+            found = improve(self.design, start, **budget, **common)
         if found.seconds > 0:
             self.tell({"search_trials_per_s": found.trials / found.seconds})
         return found

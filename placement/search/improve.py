@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import partial
 
 from placement.search.driver import Stage, search
-from placement.search.result import SearchResult
-from placement.search.span import part
 
 # Shares of moves: step, to net, anywhere, swap, flip, median, off route.
 _MIX = (0.35, 0.35, 0.03, 0.03, 0.08, 0.05, 0.11)
@@ -23,8 +21,3 @@ STAGES = (
 
 
 improve = partial(search, stages=STAGES)  # the call form is that of `search`
-
-
-def improve_part(first: float, last: float) -> partial[SearchResult]:
-    """`improve` with a part of its schedule, from share to share; temperatures are measured where the part begins."""
-    return partial(search, stages=part(STAGES, first, last))

@@ -20,9 +20,9 @@ HEAD_START_SHARE, HEAD_START_S = 0.03, 5.0
 GLOBAL_SHARE = 0.35  # of the budget, for rounds of global placement; measured in docs/placement-engine.md
 EPISODE_SHARE = {"auto": 0.1, "rl": 0.12}  # of the budget, for a search that begins at the best of the agents' episodes
 EPISODES = {"auto": 1, "rl": 7}  # such rounds
-# Searches, one a round; members exchange results before each. Each runs the whole schedule: how hot it begins follows
-# from what it is given, so that what has been arranged already is bettered and not lost.
-SEARCHES = 3
+# Searches, one a round, each with its whole schedule: how hot it begins follows from what it is given. One long search
+# finds more than three short ones; a last, short one betters the result that is best, for all members.
+SEARCH_SHARES = (0.8, 0.2)  # of what is left for them; measured in docs/placement-engine.md
 TRIALS_PER_STEP = 1000  # a step of global placement takes about as long as so many trials
 
 
@@ -30,9 +30,9 @@ class Work(Enum):
     """What a round does."""
 
     GLOBAL = "global"  # rounds of global placement
-    SEARCH = "search"  # a part of `improve`
-    ANNEAL = "anneal"  # `anneal`, whole
-    EPISODE = "episode"  # `improve`, whole, from an episode's placement
+    SEARCH = "search"  # `improve`
+    ANNEAL = "anneal"  # `anneal`
+    EPISODE = "episode"  # `improve` from an episode's placement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,6 @@ class Round:
     share: float  # of the member's budget
     seed: int
     exchange: bool  # whether to look at the others' results before it
-    span: tuple[float, float] = (0.0, 1.0)  # the part of the search's schedule, where work is SEARCH
 
 
 def plan(method: str, *, member: int, seed: int, with_global: bool, seconds: float | None = None) -> tuple[Round, ...]:
@@ -52,33 +51,30 @@ def plan(method: str, *, member: int, seed: int, with_global: bool, seconds: flo
     with_global: whether the budget suffices for global placement at all (methods analytic and auto).
     """
     rest = 1.0
-    parts: list[tuple[Work, float, tuple[float, float]]] = []
-    whole = (0.0, 1.0)
-    episodes = [(Work.EPISODE, EPISODE_SHARE.get(method, 0.0), whole)] * EPISODES.get(method, 0)
-    rest -= sum(share for _, share, _ in episodes)
+    parts: list[tuple[Work, float]] = []
+    episodes = [(Work.EPISODE, EPISODE_SHARE.get(method, 0.0))] * EPISODES.get(method, 0)
+    rest -= sum(share for _, share in episodes)
     if method == "anneal":
-        parts = [(Work.ANNEAL, rest, whole)]
+        parts = [(Work.ANNEAL, rest)]
     elif method == "rl":
-        parts = [(Work.SEARCH, rest, whole), *episodes]
+        parts = [(Work.SEARCH, rest), *episodes]
     else:
         if method in ("analytic", "auto") and with_global:
             head = 0.0 if seconds is None else min(HEAD_START_SHARE, HEAD_START_S / max(seconds, HEAD_START_S))
             if head > 0:
-                parts.append((Work.SEARCH, head, whole))
-            parts.append((Work.GLOBAL, GLOBAL_SHARE - head, whole))
+                parts.append((Work.SEARCH, head))
+            parts.append((Work.GLOBAL, GLOBAL_SHARE - head))
             rest -= GLOBAL_SHARE
-        pieces = [(Work.SEARCH, rest / SEARCHES, whole)] * SEARCHES
-        parts += [*pieces[:-1], *episodes, pieces[-1]]
-    exchanges = method != "anneal"
+        main, last = (rest * share for share in SEARCH_SHARES)
+        parts += [(Work.SEARCH, main), *episodes, (Work.SEARCH, last)]
     return tuple(
         Round(
             work=work,
             share=share,
             seed=(seed + 1009 * member + 100_003 * number) % 2**31,
-            exchange=exchanges and number > 0 and work is not Work.GLOBAL,
-            span=span,
+            exchange=number > 0 and work is not Work.GLOBAL,
         )
-        for number, (work, share, span) in enumerate(parts)
+        for number, (work, share) in enumerate(parts)
     )
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.search.improve import STAGES
 from placement.search.portfolio import Round, Work, heir, plan, share_of
-from placement.search.span import part
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
 COSTS = st.lists(st.one_of(st.none(), st.floats(0.1, 2.0)), min_size=1, max_size=9)
@@ -29,7 +24,7 @@ def test_a_plan_uses_the_whole_budget_and_members_do_the_same_with_other_seeds(
     plans = [make_plan(method, member=member, seconds=seconds) for member in range(3)]
     assert sum(turn.share for turn in plans[0]) == pytest.approx(1.0)
     assert all(turn.share > 0 for turn in plans[0])
-    assert len({tuple((t.work, t.share, t.span, t.exchange) for t in turns) for turns in plans}) == 1
+    assert len({tuple((t.work, t.share, t.exchange) for t in turns) for turns in plans}) == 1
     seeds = [turn.seed for turns in plans for turn in turns]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**31 for seed in seeds)
@@ -50,6 +45,13 @@ def test_what_each_method_does() -> None:
     by_work = make_plan("analytic", seconds=None)
     assert by_work[0].work is Work.GLOBAL  # a head start is for people who wait
     assert make_plan("analytic", seed=1)[0].seed != make_plan("analytic", seed=2)[0].seed
+
+
+@pytest.mark.parametrize("method", ["auto", "search", "analytic"])
+def test_the_last_round_betters_what_is_best_of_all(method: str) -> None:
+    last = make_plan(method)[-1]
+    assert last.work is Work.SEARCH
+    assert last.exchange
 
 
 @given(st.integers(0, 10**12), st.integers(1, 64))
@@ -81,18 +83,3 @@ def test_two_members_go_on_from_the_better_one() -> None:
     assert [heir(member, [0.9, 0.8]) for member in (0, 1)] == [1, 1]
     assert [heir(member, [0.8, 0.8]) for member in (0, 1)] == [0, 0]
     assert [heir(member, [0.9, None]) for member in (0, 1)] == [0, 0]
-
-
-def test_parts_of_a_schedule_join() -> None:
-    assert part(STAGES, 0.0, 1.0) == STAGES
-    cuts = (0.0, 0.25, 0.6, 1.0)
-    parts = [part(STAGES, a, b) for a, b in pairwise(cuts)]
-    for before, after in pairwise(parts):
-        assert before[-1].until == pytest.approx(1.0)
-        assert before[-1].temperature[1] == pytest.approx(after[0].temperature[0])
-        assert before[-1].reach[1] == pytest.approx(after[0].reach[0])
-    assert parts[0][0].temperature[0] == STAGES[0].temperature[0]
-    assert parts[-1][-1] == replace(STAGES[-1], until=pytest.approx((STAGES[-1].until - 0.6) / 0.4))
-    for wrong in ((0.5, 0.5), (-0.1, 1.0), (0.0, 1.1), (0.6, 0.4)):
-        with pytest.raises(ValueError, match="part of a schedule"):
-            part(STAGES, *wrong)
