@@ -268,7 +268,7 @@ class PlacementRead(Schema):
     problems: list[str] = Field(default_factory=list)
     provenance: dict[str, Any] = Field(description="start, policy_version, search stages with gains, seed, seconds")
     created_at: datetime
-    formats: list[Literal["plc", "pb", "def", "tcl", "svg", "png", "json", "constraints"]]
+    formats: list[Literal["plc", "pb", "def", "tcl", "pl", "svg", "png", "json", "constraints"]]
 
 
 class PlacementPage(Schema):

@@ -123,7 +123,7 @@ class Leaderboard:
             raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
 
     def write_netlists(self, *, only_best: bool = False, until: Callable[[], bool] = lambda: False) -> None:
-        """Formats `pb`, `def`, `tcl` of the entries, or of the best, where missing; asks `until` before each."""
+        """Formats `pb`, `def`, `tcl`, `pl` of the entries, or of the best, where missing; asks `until` before each."""
         for record in self.store.placements(self.job.id)[: 1 if only_best else None]:
             if until():
                 return

@@ -31,9 +31,11 @@ FORMATS = {
     "png": ("placement.png", "image/png", ".png"),
     "def": ("placement.def.gz", "application/gzip", ".def.gz"),
     "tcl": ("placement.tcl", "text/plain; charset=utf-8", ".tcl"),
+    "pl": ("placement.pl", "text/plain; charset=utf-8", ".pl"),
     "json": ("placement.json", "application/json", ".json"),
     "constraints": ("constraints.json", "application/json", ".constraints.json"),
 }
+LATE_FORMATS = ("pb", "def", "tcl", "pl")  # written when the job ends
 # What a browser may do with a file of ours that it shows by itself: nothing but draw it.
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -142,13 +144,13 @@ def get_placement(placement_id: str, services: ServicesDep) -> PlacementRead:
     },
 )
 def get_placement_file(placement_id: str, format: str, services: ServicesDep) -> FileResponse:
-    """A placement in one of its formats: plc, pb, svg, png, json; def and tcl of designs from LEF/DEF; constraints,
-    where the design or the job has any.
+    """A placement in one of its formats: plc, pb, svg, png, json; def and tcl of designs from LEF/DEF; pl of those from
+    Bookshelf; constraints, where the design or the job has any.
     """
     record, design_name, job_state = service.placement(services.database, services.store, placement_id)
     available = ", ".join(record.formats)
     if format not in record.formats:
-        if format in ("pb", "def", "tcl") and not job_state.is_final:
+        if format in LATE_FORMATS and not job_state.is_final:
             raise ConflictError("file-not-ready", f"{format} is written when the job ends; available now: {available}")
         raise NotFoundError("format-not-available", f"This placement has no format '{format}'; available: {available}")
     name, media_type, ending = FORMATS[format]

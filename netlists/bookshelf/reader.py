@@ -13,7 +13,7 @@ import numpy as np
 from netlists.bookshelf.files import BookshelfFiles
 from netlists.bookshelf.nets import NetTable, read_nets
 from netlists.bookshelf.nodes import NodeTable, PlaceTable, Status, read_nodes, read_places, read_weights
-from netlists.bookshelf.scl import read_rows
+from netlists.bookshelf.scl import core_box, read_rows
 from netlists.errors import InputError
 from netlists.files import DEFAULT_LIMITS, Limits
 from netlists.model import (
@@ -98,7 +98,7 @@ class _Assembler:
         self.names = tuple(nodes.index)
 
     def parsed(self) -> ParsedNetlist:
-        left, bottom, right, top = self._core()
+        left, bottom, right, top = core_box(self.file_rows)
         turned = oriented_size_um(self.width, self.height, self.places.orientation)
         low = np.stack([self.places.x - left, self.places.y - bottom], axis=1)
         high = low + np.stack(turned, axis=1)
@@ -128,17 +128,6 @@ class _Assembler:
             hard_macro_rule=kinds.rule,
             derived=self.derived,
             warnings=tuple(self.warnings),
-        )
-
-    def _core(self) -> tuple[float, float, float, float]:
-        rows = self.file_rows
-        if not rows:
-            return 0.0, 0.0, 0.0, 0.0
-        return (
-            min(row.x_um for row in rows),
-            min(row.y_um for row in rows),
-            max(row.right_um for row in rows),
-            max(row.y_um + row.height_um for row in rows),
         )
 
     def _row_height(self) -> float | None:

@@ -9,6 +9,7 @@ End
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from netlists.bookshelf.lines import Lines, without_comment
@@ -96,3 +97,15 @@ def _rows(lines: Lines, opened: int, values: dict[str, str], subrows: list[tuple
         )
         for x, sites in subrows
     ]
+
+
+def core_box(rows: Sequence[Row]) -> tuple[float, float, float, float]:
+    """llx lly urx ury of the box around the rows, in the file's coordinates; zeros without rows."""
+    if not rows:
+        return 0.0, 0.0, 0.0, 0.0
+    return (
+        min(row.x_um for row in rows),
+        min(row.y_um for row in rows),
+        max(row.right_um for row in rows),
+        max(row.y_um + row.height_um for row in rows),
+    )

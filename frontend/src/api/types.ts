@@ -230,8 +230,8 @@ export interface paths {
         };
         /**
          * Get Placement File
-         * @description A placement in one of its formats: plc, pb, svg, png, json; def and tcl of designs from LEF/DEF; constraints,
-         *     where the design or the job has any.
+         * @description A placement in one of its formats: plc, pb, svg, png, json; def and tcl of designs from LEF/DEF; pl of those from
+         *     Bookshelf; constraints, where the design or the job has any.
          */
         get: operations["get_placement_file_api_v1_placements__placement_id__files__format__get"];
         put?: never;
@@ -1041,7 +1041,7 @@ export interface components {
              */
             created_at: string;
             /** Formats */
-            formats: ("plc" | "pb" | "def" | "tcl" | "svg" | "png" | "json" | "constraints")[];
+            formats: ("plc" | "pb" | "def" | "tcl" | "pl" | "svg" | "png" | "json" | "constraints")[];
             /** Id */
             id: string;
             /** Job Id */

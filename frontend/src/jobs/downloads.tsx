@@ -9,6 +9,7 @@ export const FORMATS: Readonly<Record<Format, { readonly label: string; readonly
   pb: { label: ".pb.txt", what: "Netlist with these positions" },
   def: { label: ".def", what: "Your DEF with the macros placed" },
   tcl: { label: "Tcl", what: "Macro placement for OpenROAD" },
+  pl: { label: ".pl", what: "Your Bookshelf places with the macros placed" },
   svg: { label: "SVG", what: "Picture, vector" },
   png: { label: "PNG", what: "Picture, pixels" },
   json: { label: "JSON", what: "Positions for scripts" },
