@@ -170,10 +170,11 @@ def test_placements_and_files(client: TestClient, services: Services, ready_desi
 def test_files_that_are_not_there(client: TestClient, services: Services, ready_design, costs: dict) -> None:
     job_id = create(client, ready_design())["id"]
     placement = add_placement(services, job_id, costs, 1.0)
-    early = client.get(f"/api/v1/placements/{placement}/files/pb")
-    assert early.status_code == 409
-    assert early.json()["type"].endswith("file-not-ready")
-    for kind in ("gds", "def", "exe", "..%2Fplacement.plc"):
+    for kind in ("pb", "def", "tcl", "pl"):
+        early = client.get(f"/api/v1/placements/{placement}/files/{kind}")
+        assert early.status_code == 409
+        assert early.json()["type"].endswith("file-not-ready")
+    for kind in ("gds", "exe", "..%2Fplacement.plc"):
         answer = client.get(f"/api/v1/placements/{placement}/files/{kind}")
         assert answer.status_code == 404
         assert answer.headers["content-type"] == "application/problem+json"
