@@ -125,6 +125,7 @@ class DesignRead(Schema):
     error: str | None = Field(None, description="Why the files could not be used: file, line, thing")
     created_at: datetime
     files: list[DesignFile]
+    lock_placed: bool = Field(False, description="Of LEF/DEF: what is PLACED stays where it is, as FIXED does")
     counts: Counts | None = None
     canvas: CanvasRead | None = None
     derived: dict[str, str] = Field(default_factory=dict, description="Values no file gave, and the rule for each")

@@ -27,19 +27,25 @@ from netlists.model import Design, NodeKind, Placement
 DEF_FILE, TCL_FILE, PL_FILE = "placement.def.gz", "placement.tcl", "placement.pl"
 
 
-def clustered(design: Design, folder: Path) -> tuple[Design, list[Path]]:
+def clustered(design: Design, folder: Path, *, locked: bool = False) -> tuple[Design, list[Path]]:
     """A flat design as its clustered one, as the files written to `folder` have it, and the files.
 
     Others unchanged, and none: those without cells, or with soft macros already.
+    `locked`: one from LEF/DEF that was read with PLACED locked is always written: only these files say it. Raises
+    InputError.
     """
     counts = design.netlist.counts()
-    if not counts["cells"] or counts["soft_macros"]:
+    written = locked and design.database is not None
+    if not written and (not counts["cells"] or counts["soft_macros"]):
         return design, []
     from netlists.clustering import cluster
     from netlists.clustering.files import write_clustered
 
     result = cluster(design).design
-    if why := can_carry("pb", result):
+    why = can_carry("pb", result)
+    if why and written:
+        raise InputError(f"what is PLACED cannot be locked in this design, as no netlist file can hold it: {why}")
+    if why:
         return replace(design, warnings=(*design.warnings, f"the cells are not clustered: {why}")), []
     files = write_clustered(folder, result)
     derived = dict(result.derived)

@@ -46,15 +46,16 @@ def check_inflated_sizes(paths: Sequence[Path], settings: Settings) -> None:
                 raise InputError(f"the files inflate to more than the limit of {settings.max_inflated_bytes:,} bytes")
 
 
-def read_design(paths: Sequence[Path], name: str, settings: Settings) -> Design:
+def read_design(paths: Sequence[Path], name: str, settings: Settings, *, lock_placed: bool = False) -> Design:
     """The design in the files, known to be placeable. Raises InputError."""
     from netlists.files import Limits
+    from netlists.lefdef.flat import Options
     from netlists.load import load_design
     from placement.legal import check_feasible
 
     check_inflated_sizes(paths, settings)
     limits = Limits(max_inflated_bytes=settings.max_inflated_bytes, max_ratio=settings.max_ratio)
-    design = load_design(paths, limits=limits, name=name)
+    design = load_design(paths, limits=limits, name=name, options=Options(placed_is_locked=lock_placed))
     check_feasible(design)
     return design
 
@@ -114,9 +115,10 @@ def parse(database: Database, settings: Settings, design_id: str) -> None:
 
     files = service.stored_files(database, settings.data, design_id)
     name = service.given_name(database, design_id)
+    locked = service.placed_is_locked(database, design_id)
     try:
-        design = read_design([path for path, _ in files], name, settings)
-        design, _ = clustered(design, clustered_folder(settings.data, design_id))
+        design = read_design([path for path, _ in files], name, settings, lock_placed=locked)
+        design, _ = clustered(design, clustered_folder(settings.data, design_id), locked=locked)
         facts = with_given_names(facts_of(design), files)
         write_layout(service.design_folder(settings.data, design_id), design, design.start)
     except InputError as error:

@@ -37,6 +37,11 @@ UPLOAD_FORM: dict[str, Any] = {
                             "description": "The netlist and, if there is one, its .plc; .gz everywhere",
                         },
                         "name": {"type": "string", "maxLength": 200, "description": "Default: the first file's name"},
+                        "lock_placed": {
+                            "type": "boolean",
+                            "default": False,
+                            "description": "Of LEF/DEF: what is PLACED stays where it is, as FIXED does",
+                        },
                     },
                 }
             }

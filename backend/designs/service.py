@@ -47,6 +47,7 @@ def create(database: Database, data: Path, design_id: str, upload: Upload, recei
             name=upload.name or _name_of(upload.files[0].name),
             state=DesignState.PARSING,
             created_at=now,
+            lock_placed=upload.lock_placed,
             files=[{"name": f.name, "stored": f.stored, "bytes": f.bytes} for f in upload.files],
             facts={},
             enqueued_at=now,
@@ -110,6 +111,7 @@ def to_read(row: DesignRow) -> DesignRead:
         error=row.error,
         created_at=row.created_at,
         files=[DesignFile(name=f["name"], bytes=f["bytes"]) for f in row.files],
+        lock_placed=row.lock_placed,
         **row.facts,
     )
 
@@ -152,6 +154,11 @@ def stored_files(database: Database, data: Path, design_id: str) -> list[tuple[P
     row = database.read(lambda session: find(session, design_id))
     folder = design_folder(data, design_id) / "files"
     return [(folder / file["stored"], file["name"]) for file in row.files]
+
+
+def placed_is_locked(database: Database, design_id: str) -> bool:
+    """Whether the upload said that what is PLACED in its DEF stays there."""
+    return database.read(lambda session: find(session, design_id)).lock_placed
 
 
 def given_name(database: Database, design_id: str) -> str:

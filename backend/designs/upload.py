@@ -30,6 +30,8 @@ PIECE_BYTES = 1 << 20  # handed to a thread at once: large enough that the hand-
 RESERVE_BYTES = 64 << 20  # stays free on the data disk for the database and running jobs
 MAX_NAME_CHARACTERS = 200
 MAX_HEADER_BYTES = 8192
+TEXT_FIELDS = (b"name", b"lock_placed")
+BOOLEANS = {"": False, "false": False, "true": True}
 # Endings taken over into our own names; readers tell formats by content and use these for clear refusals.
 SUFFIXES = (
     *(
@@ -62,6 +64,7 @@ class StoredFile:
 @dataclass(frozen=True, kw_only=True)
 class Upload:
     name: str | None  # the form field `name`
+    lock_placed: bool = False  # the form field `lock_placed`
     files: tuple[StoredFile, ...]
 
 
@@ -117,10 +120,11 @@ class Receiver:
         self._header_name, self._header_value = bytearray(), bytearray()
         self._disposition = b""
         self._field = b""
-        self._text: bytearray | None = None  # of the form field `name`
+        self._text: bytearray | None = None  # of one of TEXT_FIELDS
         self._file: BinaryIO | None = None
         self._file_names: tuple[str, str] = ("", "")
         self._name: str | None = None
+        self._lock_placed = False
         self._files: list[StoredFile] = []
         self._complete = False
 
@@ -137,7 +141,7 @@ class Receiver:
             raise BadRequestError("bad-multipart", "The multipart body ends before its last boundary")
         if not self._files:
             raise UnprocessableError("no-files", "The form holds no file; send at least one part with a filename")
-        return Upload(name=self._name or None, files=self._in_order())
+        return Upload(name=self._name or None, files=self._in_order(), lock_placed=self._lock_placed)
 
     def _in_order(self) -> tuple[StoredFile, ...]:
         """The files under their final names, whose order is that of the client's names: part2 before part10."""
@@ -183,10 +187,11 @@ class Receiver:
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         if self._file is not None:
             self._file.write(memoryview(data)[start:end])
-        elif self._text is not None and self._field == b"name":
+        elif self._text is not None and self._field in TEXT_FIELDS:
             self._text += data[start:end]
             if len(self._text) > 4 * MAX_NAME_CHARACTERS:
-                raise UnprocessableError("bad-name", f"name has more than {MAX_NAME_CHARACTERS} characters")
+                field = self._field.decode()
+                raise UnprocessableError("bad-name", f"{field} has more than {MAX_NAME_CHARACTERS} characters")
 
     def _on_part_end(self) -> None:
         if self._file is not None:
@@ -199,6 +204,11 @@ class Receiver:
             if len(name) > MAX_NAME_CHARACTERS:
                 raise UnprocessableError("bad-name", f"name has more than {MAX_NAME_CHARACTERS} characters")
             self._name = clean(name)
+        elif self._text is not None and self._field == b"lock_placed":
+            word = self._text.decode("utf-8", "replace").strip()
+            if word not in BOOLEANS:
+                raise UnprocessableError("bad-lock-placed", f"lock_placed is '{clean(word)[:40]}', not true or false")
+            self._lock_placed = BOOLEANS[word]
 
     def _on_end(self) -> None:
         self._complete = True

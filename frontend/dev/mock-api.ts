@@ -68,6 +68,7 @@ function addDesign(id: string, name: string, hard: number, soft: number, message
     warnings: [],
     start_costs: costs(1.08),
     start_problems: [],
+    lock_placed: false,
     ...messages,
   });
 }

@@ -174,6 +174,21 @@ def test_long_name_field(client: TestClient, services: Services, sent: list) -> 
     assert client.post(DESIGNS, files=files(("a.pb.txt", b"x")), data={"name": "n" * 200}).status_code == 202
 
 
+@pytest.mark.parametrize(("word", "locked"), [("true", True), ("false", False), ("", False)])
+def test_lock_placed(client: TestClient, services: Services, sent: list, word: str, locked: bool) -> None:
+    answer = client.post(DESIGNS, files=files(("a.def", b"x")), data={"lock_placed": word})
+    assert answer.status_code == 202
+    assert answer.json()["lock_placed"] is locked
+    assert service.placed_is_locked(services.database, answer.json()["id"]) is locked
+
+
+def test_lock_placed_is_true_or_false(client: TestClient, services: Services, sent: list) -> None:
+    answer = client.post(DESIGNS, files=files(("a.def", b"x")), data={"lock_placed": "perhaps"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "lock_placed is 'perhaps', not true or false"
+    assert (stored(services), count(services)) == ([], 0)
+
+
 def test_little_free_space_is_refused_before_the_first_byte(
     client: TestClient, services: Services, sent: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:

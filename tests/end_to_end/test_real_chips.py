@@ -102,6 +102,13 @@ def test_lef_and_def(client: httpx.Client, tmp_path: Path) -> None:
     assert client.get(f"/placements/{best['id']}/files/pl").status_code == 404
 
 
+def test_what_is_placed_is_locked_on_request(client: httpx.Client) -> None:
+    files = {"cells.lef": LEFDEF.LEF, "top.def": LEFDEF.DEF}
+    free, locked = upload(client, files), upload(client, files, lock_placed="true")
+    assert (free["lock_placed"], locked["lock_placed"]) == (False, True)
+    assert locked["counts"]["fixed"] == free["counts"]["fixed"] + 1  # macro a
+
+
 def test_bookshelf(client: httpx.Client, tmp_path: Path) -> None:
     places = BOOKSHELF.FILES["pl"].replace("K 30 44", "K 90 44")  # off the other fixed macro
     files = {f"t.{kind}": text for kind, text in {**BOOKSHELF.FILES, "pl": places}.items()}

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from netlists.lefdef.def_writer import read_places
+from netlists.lefdef.flat import Options
 from netlists.load import load_design
 from netlists.model import Design, NodeKind
 from placement.cost import evaluate
@@ -108,6 +109,16 @@ def test_commands_cluster_and_export(files: list[Path], tmp_path: Path) -> None:
     assert load_design([tmp_path / "l"]).start.fixed.all()
     hard = made.netlist.nodes_of(NodeKind.HARD_MACRO)
     assert np.array_equal(made.start.x_um[hard], flat.start.x_um[flat.netlist.nodes_of(NodeKind.HARD_MACRO)])
+
+
+def test_what_is_placed_is_locked_on_request(files: list[Path], tmp_path: Path) -> None:
+    flat = load_design(files, options=Options(placed_is_locked=True))
+    assert flat.start.fixed.all()
+    locked, made = clustered(flat, tmp_path / "clustered", locked=True)  # no cells: only these files say it
+    assert made
+    assert load_design(made).start.fixed.all()
+    assert np.array_equal(locked.start.x_um, flat.start.x_um)
+    assert locked.database == flat.database
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from workers.cli.options import NETLIST_HELP, design_report, json_option, netlist_argument, show
+from workers.cli.options import NETLIST_HELP, design_report, json_option, lock_placed_option, netlist_argument, show
 
 
 @click.command(
@@ -18,7 +18,7 @@ from workers.cli.options import NETLIST_HELP, design_report, json_option, netlis
 @click.option(
     "--bloat", type=click.FloatRange(min=0.01, max=100), default=None, help="Area of a soft macro / its cells'."
 )
-@click.option("--lock-placed", is_flag=True, help="Of LEF/DEF: what is PLACED stays where it is, as FIXED does.")
+@lock_placed_option
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder to write to.")
 @json_option

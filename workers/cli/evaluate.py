@@ -12,6 +12,7 @@ from workers.cli.options import (
     design_report,
     json_option,
     load,
+    lock_placed_option,
     netlist_argument,
     plc_option,
     show,
@@ -22,14 +23,17 @@ from workers.cli.options import (
 @netlist_argument
 @plc_option
 @constraints_option
+@lock_placed_option
 @json_option
-def evaluate(netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, as_json: bool) -> None:
+def evaluate(
+    netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, lock_placed: bool, as_json: bool
+) -> None:
     from netlists.load import placement_of
     from placement.cost import evaluate as exact_cost
     from placement.cost.hpwl import DEFINITIONS, hpwl
     from placement.legal import check
 
-    design = load(netlist, plc, constraints, require_hard_macros=False)
+    design = load(netlist, plc, constraints, require_hard_macros=False, lock_placed=lock_placed)
     # The file's placement as it is; constraints may have pre-placed macros in the design's start.
     placement = design.start if plc is None else placement_of(design, plc)
     legality = check(design, placement)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from netlists.constraints_json.file import constraint_counts
+from netlists.lefdef.flat import Options
 from netlists.load import load_design
 from netlists.model import Design
 
@@ -48,6 +49,9 @@ class Seconds(click.FloatRange):
         return number
 
 
+lock_placed_option = click.option(
+    "--lock-placed", is_flag=True, help="Of LEF/DEF: what is PLACED stays where it is, as FIXED does."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
@@ -57,9 +61,16 @@ def load(
     constraints: Path | None = None,
     *,
     require_hard_macros: bool = True,
+    lock_placed: bool = False,
 ) -> Design:
     """The design that a command's arguments name. Raises InputError."""
-    return load_design(list(netlist), plc, require_hard_macros=require_hard_macros, constraints=constraints)
+    return load_design(
+        list(netlist),
+        plc,
+        require_hard_macros=require_hard_macros,
+        constraints=constraints,
+        options=Options(placed_is_locked=lock_placed),
+    )
 
 
 def design_report(design: Design) -> dict[str, Any]:

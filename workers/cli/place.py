@@ -24,6 +24,7 @@ from workers.cli.options import (
     design_report,
     json_option,
     load,
+    lock_placed_option,
     netlist_argument,
     plc_option,
     show,
@@ -40,6 +41,7 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 @netlist_argument
 @plc_option
 @constraints_option
+@lock_placed_option
 @click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True)
 @click.option(
     "--seconds",
@@ -70,6 +72,7 @@ def place(
     netlist: tuple[Path, ...],
     plc: Path | None,
     constraints: Path | None,
+    lock_placed: bool,
     method: str,
     seconds: float | None,
     trials: int | None,
@@ -93,10 +96,11 @@ def place(
         raise click.UsageError(refusal)
     if seconds is None:
         seconds = 60.0 if trials is None else float(MAX_SECONDS)
-    design = load(netlist, plc, constraints)  # bad input is told at once, before anything is written
+    # Bad input is told at once, before anything is written.
+    design = load(netlist, plc, constraints, lock_placed=lock_placed)
     check_feasible(design)
     out.mkdir(parents=True, exist_ok=True)
-    design, made = clustered(design, out / "clustered")
+    design, made = clustered(design, out / "clustered", locked=lock_placed)
     if policy is not None:
         _check_policy(policy, method, workers)
     private = out / ".run"

@@ -557,6 +557,12 @@ export interface components {
             files: components["schemas"]["DesignFile"][];
             /** Id */
             id: string;
+            /**
+             * Lock Placed
+             * @description Of LEF/DEF: what is PLACED stays where it is, as FIXED does
+             * @default false
+             */
+            lock_placed: boolean;
             /** Name */
             name: string;
             /** @description Costs of the start as uploaded */
@@ -1200,6 +1206,11 @@ export interface operations {
                 "multipart/form-data": {
                     /** @description The netlist and, if there is one, its .plc; .gz everywhere */
                     files: string[];
+                    /**
+                     * @description Of LEF/DEF: what is PLACED stays where it is, as FIXED does
+                     * @default false
+                     */
+                    lock_placed?: boolean;
                     /** @description Default: the first file's name */
                     name?: string;
                 };
