@@ -135,6 +135,17 @@ def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str], option
     return Source(paths=list(parts), stem=stem_of(parts[0]), read=lambda: read_netlist(parts, limits))
 
 
+def own_formats(paths: Sequence[Path], limits: Limits) -> tuple[str, ...]:
+    """Formats of a result (netlists/formats.py) that only designs read from these files have."""
+    formats: list[str] = []
+    for path in paths:
+        if bookshelf.kind_of(path, limits) is not None:
+            formats.append("pl")
+        elif lefdef.kind_of(path, limits) == "def":
+            formats += ["def", "tcl"]
+    return tuple(dict.fromkeys(formats))
+
+
 def stem_of(path: Path) -> str:
     """A design's name by one of its files: without ending; for `netlist.…` the folder's name."""
     endings = [".pb.txt", ".pbtxt", ".txt", *(suffix for family in FAMILIES for suffix in family.suffixes)]

@@ -35,7 +35,6 @@ FORMATS = {
     "json": ("placement.json", "application/json", ".json"),
     "constraints": ("constraints.json", "application/json", ".constraints.json"),
 }
-LATE_FORMATS = ("pb", "def", "tcl", "pl")  # written when the job ends
 # What a browser may do with a file of ours that it shows by itself: nothing but draw it.
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -150,7 +149,7 @@ def get_placement_file(placement_id: str, format: str, services: ServicesDep) ->
     record, design_name, job_state = service.placement(services.database, services.store, placement_id)
     available = ", ".join(record.formats)
     if format not in record.formats:
-        if format in LATE_FORMATS and not job_state.is_final:
+        if not job_state.is_final and format in service.late_formats(services.store.job(record.job_id)):
             raise ConflictError("file-not-ready", f"{format} is written when the job ends; available now: {available}")
         raise NotFoundError("format-not-available", f"This placement has no format '{format}'; available: {available}")
     name, media_type, ending = FORMATS[format]

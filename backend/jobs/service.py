@@ -16,9 +16,11 @@ from backend.core.paging import page
 from backend.core.tables import DesignRow, JobRow, MetricRow, PlacementRow
 from backend.designs.constraints import require_constraints
 from backend.designs.service import find as find_design
-from backend.jobs.records import PlacementRecord
+from backend.jobs.records import JobRecord, PlacementRecord
 from backend.jobs.store import JobStore, ranking
 from backend.schemas import DesignState, JobCreate, JobPage, JobRead, JobState, MetricPoint, MetricsRead, PlacementRead
+from netlists.files import DEFAULT_LIMITS
+from netlists.sources import own_formats
 
 CANCELLED_BY_USER = "cancelled by the user"
 MAX_METRIC_POINTS = 20_000
@@ -166,6 +168,12 @@ def placement(database: Database, store: JobStore, placement_id: str) -> tuple[P
         return store.record(row, ids.index(row.id) + 1), found[1], JobState(found[0].state)
 
     return database.read(work)
+
+
+def late_formats(job: JobRecord) -> tuple[str, ...]:
+    """Formats that a job writes for its best placement when it ends."""
+    files = sorted((job.design_folder / "files").iterdir())
+    return ("pb", *own_formats(files, DEFAULT_LIMITS))
 
 
 def placement_read(record: PlacementRecord) -> PlacementRead:

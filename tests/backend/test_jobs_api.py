@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -170,11 +171,10 @@ def test_placements_and_files(client: TestClient, services: Services, ready_desi
 def test_files_that_are_not_there(client: TestClient, services: Services, ready_design, costs: dict) -> None:
     job_id = create(client, ready_design())["id"]
     placement = add_placement(services, job_id, costs, 1.0)
-    for kind in ("pb", "def", "tcl", "pl"):
-        early = client.get(f"/api/v1/placements/{placement}/files/{kind}")
-        assert early.status_code == 409
-        assert early.json()["type"].endswith("file-not-ready")
-    for kind in ("gds", "exe", "..%2Fplacement.plc"):
+    early = client.get(f"/api/v1/placements/{placement}/files/pb")
+    assert early.status_code == 409
+    assert early.json()["type"].endswith("file-not-ready")
+    for kind in ("gds", "def", "tcl", "pl", "exe", "..%2Fplacement.plc"):
         answer = client.get(f"/api/v1/placements/{placement}/files/{kind}")
         assert answer.status_code == 404
         assert answer.headers["content-type"] == "application/problem+json"
@@ -187,6 +187,30 @@ def test_files_that_are_not_there(client: TestClient, services: Services, ready_
     assert answer.headers["content-disposition"].endswith('.pb.txt.gz"')
     Path(folder / "placement.svg").unlink()
     assert client.get(f"/api/v1/placements/{placement}/files/svg").json()["type"].endswith("file-lost")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "own"),
+    [
+        ("top.def", "VERSION 5.8 ;\nDESIGN top ;\n", ("def", "tcl")),
+        ("top.nodes", "UCLA nodes 1.0\nNumNodes : 0\n", ("pl",)),
+    ],
+)
+def test_formats_of_a_design_s_own_come_when_the_job_ends(
+    client: TestClient,
+    services: Services,
+    ready_design: Callable[[], str],
+    costs: dict,
+    name: str,
+    text: str,
+    own: tuple[str, ...],
+) -> None:
+    design = ready_design()
+    (services.settings.data / "designs" / design / "files" / f"file-01{Path(name).suffix}").write_text(text)
+    placement = add_placement(services, create(client, design)["id"], costs, 1.0)
+    for kind in ("def", "tcl", "pl"):
+        answer = client.get(f"/api/v1/placements/{placement}/files/{kind}")
+        assert answer.status_code == (409 if kind in own else 404)
 
 
 def test_health_counts_waiting_jobs(client: TestClient, services: Services, ready_design) -> None:
