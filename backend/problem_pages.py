@@ -30,6 +30,9 @@ KINDS = {
         "Correct the key that `detail` names (docs/constraints.md) and send the job again.",
     ),
     "bad-cursor": Kind(422, "`cursor` is not from this service", "Send the `next_cursor` of the last page, or none."),
+    "bad-lock-placed": Kind(
+        422, "`lock_placed` is neither true nor false", "Send `lock_placed=true`, or leave the field out."
+    ),
     "bad-multipart": Kind(
         400, "the multipart body is broken or ends too soon", "Send the upload again; let a library form the body."
     ),
@@ -50,7 +53,7 @@ KINDS = {
     "disk-full": Kind(507, "no room for the upload", "Delete designs that are no longer needed, or add disk space."),
     "fault": Kind(500, "a fault of the service; its log says more", "Report it, with the lines of the service's log."),
     "file-lost": Kind(404, "the file was removed from the disk", "Restore it from a backup, or run the job again."),
-    "file-not-ready": Kind(409, "`pb` is written when the job ends", "Wait until the job's state is final."),
+    "file-not-ready": Kind(409, "the format is written when the job ends", "Wait until the job's state is final."),
     "format-not-available": Kind(
         404, "the formats that there are, are named", "Ask for one of the placement's `formats`."
     ),

@@ -22,7 +22,7 @@ MAX_DBU = 1_000_000_000_000
 ORIENTATIONS = {orientation.name.encode(): int(orientation) for orientation in Orientation}
 STATUSES = {status.name.encode(): int(status) for status in Status}
 _USUAL = re.compile(
-    rb"\s*+-\s++(\S++)\s++(\S++)\s++(?:\+\s++SOURCE\s++(?:NETLIST|DIST|USER|TIMING)\s++)?+"
+    rb"\s*+-\s++((?![;#\"])\S++)\s++((?![;#\"])\S++)\s++(?:\+\s++SOURCE\s++(?:NETLIST|DIST|USER|TIMING)\s++)?+"
     rb"(?:\+\s++(?:UNPLACED|(PLACED|FIXED|COVER)\s++\(\s++(-?[0-9]{1,12})\s++(-?[0-9]{1,12})\s++\)\s++(F?[NSEW]))\s++)?+"
     rb"(?:\+\s++SOURCE\s++(?:NETLIST|DIST|USER|TIMING)\s++)?+;(?=\s|\Z)"
 )

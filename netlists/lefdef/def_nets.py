@@ -22,7 +22,7 @@ from netlists.lefdef.text import Chunk, Warnings
 
 MAX_WEIGHT = 1e9
 _USUAL = re.compile(
-    rb"\s*+-\s++(\S++)((?:\s++\(\s++[^\s()]++\s++[^\s()]++\s++\))*+)\s*+((?:[^;\\(]++|\\.|;(?=\S)|(?<=\s)\((?=\s))*+);(?=\s|\Z)",
+    rb"\s*+-\s++((?![;#\"])\S++)((?:\s++\(\s++(?![;#\"])[^\s()]++\s++(?![;#\"])[^\s()]++\s++\))*+)\s*+((?:[^;\\(]++|\\.|;(?=\S)|(?<=\s)\((?=\s))*+);(?=\s|\Z)",
     re.S,
 )
 _CONNECTIONS_AHEAD = re.compile(rb"\+")

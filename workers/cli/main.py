@@ -64,6 +64,12 @@ def main() -> None:
     except PlacewrightError as error:
         click.echo(f"placewright: {error}", err=True)
         sys.exit(2)
+    except OSError as error:
+        if error.filename is None:  # not about a file that the user named
+            raise
+        path = error.filename if error.filename2 is None else error.filename2
+        click.echo(f"placewright: {path}: {error.strerror}", err=True)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

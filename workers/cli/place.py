@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netlists.errors import InputError, PlacewrightError
+from netlists.files import atomic_bytes
 from workers.cli.options import (
     NETLIST_HELP,
     Seconds,
@@ -99,10 +100,10 @@ def place(
     # Bad input is told at once, before anything is written.
     design = load(netlist, plc, constraints, lock_placed=lock_placed)
     check_feasible(design)
-    out.mkdir(parents=True, exist_ok=True)
-    design, made = clustered(design, out / "clustered", locked=lock_placed)
     if policy is not None:
         _check_policy(policy, method, workers)
+    out.mkdir(parents=True, exist_ok=True)
+    design, made = clustered(design, out / "clustered", locked=lock_placed)
     private = out / ".run"
     if private.exists():
         shutil.rmtree(private)
@@ -150,7 +151,7 @@ def place(
     if not placements:
         raise PlacewrightError(f"the run ended ({record.state}) before it had a placement; its log: {log}")
     best = placements[0]
-    files = [Path(shutil.copy2(path, out / path.name)) for path in sorted(best.folder.iterdir())]
+    files = [_copied(path, out / path.name) for path in sorted(best.folder.iterdir())]
     result = read_plc(out / "placement.plc", design.netlist).placement
     legality = check(design, result)
     provenance = dict(best.provenance)
@@ -191,6 +192,13 @@ def _check_policy(policy: Path, method: str, workers: int) -> None:
             f"--policy is for methods that learn, auto and rl; nothing of this job would use it ({method})"
         )
     load_info(policy)
+
+
+def _copied(source: Path, target: Path) -> Path:
+    """A file that is whole from the moment it has its name."""
+    with source.open("rb") as incoming, atomic_bytes(target) as outgoing:
+        shutil.copyfileobj(incoming, outgoing)
+    return target
 
 
 def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:

@@ -240,6 +240,16 @@ def test_damaged_text_never_crashes_and_both_ways_agree(write: Write, def_text: 
         assert isinstance(first, str) == isinstance(second, str)
 
 
+@pytest.mark.parametrize("exact_only", [False, True])
+@pytest.mark.parametrize("damaged", ["( u1 ; )", "( ; A )", "( u1 # )"])
+def test_a_connection_without_its_words_is_an_error(
+    write: Write, def_text: str, damaged: str, exact_only: bool
+) -> None:
+    assert "( u1 A )" in def_text
+    with pytest.raises(InputError, match=r"damaged.def:\d+"):
+        read_def(write("damaged.def", def_text.replace("( u1 A )", damaged, 1)), exact_only=exact_only)
+
+
 def test_recognised_by_content(lef_text: str, def_text: str) -> None:
     assert looks_like_def(def_text.encode())
     assert not looks_like_def(lef_text.encode())
