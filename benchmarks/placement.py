@@ -100,9 +100,9 @@ def place_here(folder: Path, out: Path, start: str, seconds: float, seed: int, m
     from netlists.load import load_design
     from placement.cost import evaluate
     from placement.search import improve
-    from placement.search.portfolio import plan
+    from placement.search.portfolio import GLOBAL_SECONDS, plan
     from workers.exchange import Exchange
-    from workers.optimiser import GLOBAL_SECONDS, Allowance, Optimiser
+    from workers.optimiser import Allowance, Optimiser
     from workers.start import legal_start
 
     design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")

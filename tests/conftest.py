@@ -6,6 +6,7 @@ A test whose service, browser or data is absent skips with a clear word; with PL
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import uuid
@@ -33,6 +34,13 @@ def benchmarks() -> Path:
     if not folder or not Path(folder).is_dir():
         absent("PLACEWRIGHT_BENCHMARKS does not name the folder of benchmark designs")
     return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def partitioner() -> None:
+    """Mt-KaHyPar, which has no wheel for every machine."""
+    if importlib.util.find_spec("mtkahypar") is None:
+        absent("the package mtkahypar is not installed")
 
 
 @pytest.fixture(scope="session")

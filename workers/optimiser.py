@@ -24,15 +24,13 @@ from placement.cost import CostReport, evaluate
 from placement.layout import pack_layout, unpack_layout
 from placement.legal import check, legalise
 from placement.search import SearchResult, anneal, improve
-from placement.search.portfolio import TRIALS_PER_STEP, Round, Work, heir, plan, share_of
+from placement.search.portfolio import GLOBAL_SECONDS, TRIALS_PER_STEP, Round, Work, heir, plan, share_of
 from workers.exchange import EXCHANGE, Exchange, Standing, get_terms, stage
 from workers.start import legal_start
 
 log = logging.getLogger(__name__)
 
-# Below it no global placement: the compiler alone takes some 4 s, and cannot be stopped.
-GLOBAL_SECONDS = 10.0
-GLOBAL_TRIALS = 300_000  # the same for a budget of work: so many trials buy a global start that is worth something
+GLOBAL_TRIALS = 300_000  # GLOBAL_SECONDS for a budget of work: so many buy a global start that is worth something
 LATE_S = 0.3  # that a member waits for the others' results of the round before, when time is the budget
 POLL_S = 0.02
 LEAST_S = 0.02  # a round that has less time left is passed over

@@ -21,11 +21,8 @@ from placement.analytic.place import Better, Candidate, global_place
 from placement.analytic.schedule import PLACE, SETTLE, SPREAD
 from placement.cost import CostReport, evaluate
 from placement.search import SearchResult, StageGain, improve
-from placement.search.portfolio import GLOBAL_SHARE
+from placement.search.portfolio import GLOBAL_SECONDS, GLOBAL_SHARE
 
-LEAST_SECONDS = (
-    10.0  # below it there is only the search: the compiler alone takes some 4 s of a core, and cannot be stopped
-)
 LEAST_STEPS = 100  # a round of fewer gradient steps spoils more than it arranges
 MOST_ROUNDS = 64  # later ones hardly find anything: leave the time to the search
 
@@ -114,7 +111,7 @@ def place_analytically(
     seconds: of `clock`, in all; 0 returns the start. on_better: told of every better legal placement, with its cost.
     """
     begin_s = clock()
-    share = GLOBAL_SHARE if seconds >= LEAST_SECONDS else 0.0
+    share = GLOBAL_SHARE if seconds >= GLOBAL_SECONDS else 0.0
     first = global_rounds(
         design,
         start,

@@ -18,6 +18,8 @@ from enum import Enum
 # Of the time: a little search before the global start, so that a busy machine gives something early too.
 HEAD_START_SHARE, HEAD_START_S = 0.03, 5.0
 GLOBAL_SHARE = 0.35  # of the budget, for rounds of global placement; measured in docs/placement-engine.md
+# Seconds; with less there is no global placement: the compiler alone takes some 4 s of a core, and cannot be stopped.
+GLOBAL_SECONDS = 10.0
 EPISODE_SHARE = {"auto": 0.1, "rl": 0.12}  # of the budget, for a search that begins at the best of the agents' episodes
 EPISODES = {"auto": 1, "rl": 7}  # such rounds
 # Searches, one a round, each with its whole schedule: how hot it begins follows from what it is given. One long search

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
@@ -122,12 +120,9 @@ def test_what_is_placed_is_locked_on_request(files: list[Path], tmp_path: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("partitioner")
 def test_clusters_of_the_real_design_cost_what_the_published_ones_do(benchmarks: Path, tmp_path: Path) -> None:
     """Start costs within 5 % of those of Circuit Training's own clustered netlist of this design."""
-    if importlib.util.find_spec("mtkahypar") is None:
-        if os.environ.get("PLACEWRIGHT_REQUIRE_ALL") == "1":
-            pytest.fail("the package mtkahypar is not installed")
-        pytest.skip("the package mtkahypar is not installed")
     design, files = clustered(load_design(benchmarks / "lefdef/ariane_ct"), tmp_path)
     costs = evaluate(design, design.start)
     found = (costs.wirelength_cost, costs.density_cost, costs.congestion_cost)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -180,14 +178,6 @@ def test_spread_groups_are_split_and_small_ones_join() -> None:
     at = np.array([0.0] * 10 + [5.0] * 2 + [90.0] * 10)
     joined = join_small(small, at, at, fewest=5, reach_um=20, connected=np.array([[0, 1, 1], [1, 2, 9]]))
     assert joined.tolist() == [0] * 12 + [1] * 10
-
-
-@pytest.fixture
-def partitioner() -> None:
-    if importlib.util.find_spec("mtkahypar") is None:
-        if os.environ.get("PLACEWRIGHT_REQUIRE_ALL") == "1":
-            pytest.fail("the package mtkahypar is not installed")
-        pytest.skip("the package mtkahypar is not installed")
 
 
 @pytest.mark.usefixtures("partitioner")
