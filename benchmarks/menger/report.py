@@ -1,0 +1,49 @@
+"""What every result of this folder says of itself: command, seed, commit, machine and its load; and sums of samples."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+IMAGES = ROOT / "docs" / "images"
+
+
+def load() -> list[float]:
+    """Processes that ran or wanted to, mean of 1, 5 and 15 minutes."""
+    return [round(value, 2) for value in os.getloadavg()]
+
+
+def header(module: str, seed: int, load_at_start: Sequence[float]) -> dict[str, Any]:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return {
+        "command": " ".join(["python", "-m", f"benchmarks.menger.{module}", *sys.argv[1:]]),
+        "seed": seed,
+        "commit": commit.stdout.strip(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "load": {"start": list(load_at_start), "end": load()},
+    }
+
+
+def write(name: str, document: dict[str, Any]) -> None:
+    (RESULTS / f"menger_{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+def summary(seconds: Sequence[float]) -> dict[str, float]:
+    """Mean, median, 99th percentile and largest, in seconds."""
+    values = np.asarray(seconds)
+    return {
+        "mean_s": round(float(values.mean()), 5),
+        "median_s": round(float(np.median(values)), 5),
+        "p99_s": round(float(np.quantile(values, 0.99)), 5),
+        "max_s": round(float(values.max()), 5),
+    }
