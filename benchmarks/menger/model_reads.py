@@ -2,12 +2,13 @@
 
     python -m benchmarks.menger.model_reads [--readers 16 64 256] [--repetitions 3] [--seed 0]
 
-Needs root (network namespaces). Learner and cells are hosts of their own; what the learner sends passes a token bucket. Model
-and rate are a 128th of 16 MB and 0.5 Gbit/s, so seconds are those of the full size. The learner publishes; each reader asks
-within one refresh interval, as actors do, and again every interval until it holds the new version; its time is from its first
-question. With caches that includes the cache's own fetch. Weights are random bits, which Reverb's compression cannot shorten.
-Readers are threads, in one process a cell, which share its connection to a server as Reverb's clients do. Caches are what
-`placewright role cache` runs: ModelServer and Relay. Writes benchmarks/results/menger_model_reads.json.
+Needs root (network namespaces). Learner and cells are hosts of their own; what the learner sends passes a token bucket.
+Model and rate are a 128th of 16 MB and 0.5 Gbit/s, so seconds are those of the full size. The learner publishes; each
+reader asks within one refresh interval, as actors do, and again every interval until it holds the new version; its time
+is from its first question. With caches that includes the cache's own fetch. Weights are random bits, which Reverb's
+compression cannot shorten. Readers are threads, in one process a cell, which share its connection to a server as
+Reverb's clients do. Caches are what `placewright role cache` runs: ModelServer and Relay.
+Writes benchmarks/results/menger_model_reads.json.
 """
 
 from __future__ import annotations

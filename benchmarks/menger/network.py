@@ -1,9 +1,9 @@
 """Hosts on one machine: network namespaces with addresses of their own, wired to a switch, with links of a given rate.
 
-Network → hosts → processes in them; bytes and packets from the interfaces' counters. Linux, root, iproute2. Nothing of it
-touches the machine's own interfaces: the switch lives in a namespace too. All names begin with one that is random, and
-leaving the `with` block ends every process in the namespaces and removes them. Used by the benchmarks of this folder and
-by tests/workers/menger/test_namespaces.py. Knows nothing of roles.
+Network → hosts → processes in them; bytes and packets from the interfaces' counters. Linux, root, iproute2. Nothing of
+it touches the machine's own interfaces: the switch lives in a namespace too. All names begin with one that is random,
+and leaving the `with` block ends every process in the namespaces and removes them. Used by the benchmarks of this
+folder and by tests/workers/menger/test_namespaces.py. Knows nothing of roles.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Host:
         return subprocess.Popen(["ip", "netns", "exec", self.namespace, *command], **options)
 
     def limit(self, bits_per_s: float, *, inward: bool = False) -> None:
-        """Limit what the host sends; `inward`: what it receives. A token bucket of two frames, so nothing slips through."""
+        """Limit what the host sends; `inward`: what it receives. A bucket of two frames: nothing slips through."""
         namespace, device = (self.switch, self.port) if inward else (self.namespace, "eth0")
         bucket = ("rate", f"{round(bits_per_s)}bit", "burst", "3200", "limit", str(QUEUE_BYTES))
         _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", *bucket)
