@@ -3,7 +3,7 @@
     python -m benchmarks.menger.model_reads [--readers 16 64 256] [--repetitions 3] [--seed 0]
 
 Needs root (network namespaces). Learner and cells are hosts of their own; what the learner sends passes a token bucket.
-Model and rate are a 128th of 16 MB and 256 Mbit/s, so seconds are those of the full size. The learner publishes; each
+Model and rate are a 128th of 16 MB and 128 Mbit/s, so seconds are those of the full size. The learner publishes; each
 reader asks within one refresh interval, as actors do, and again every interval until it holds the new version; its time
 is from its first question. With caches that includes the cache's own fetch. Weights are random bits, which Reverb's
 compression cannot shorten. Readers are threads, in one process a cell, which share its connection to a server as
@@ -28,9 +28,9 @@ from workers.menger.protocol import Model
 
 SCALE = 128
 BLOB_BYTES = (16 << 20) // SCALE
-UPLINK_BITS_PER_S = 256e6 / SCALE  # slow, so that the link and not this machine's cores is what readers wait for
+UPLINK_BITS_PER_S = 128e6 / SCALE  # slow, so that the link and not this machine's cores is what readers wait for
 CELLS = 4
-REFRESH_S = 0.5  # of readers and caches
+REFRESH_S = 1.0  # of readers and caches
 PATIENCE_S = 1200.0
 QUIET_S = 4.0  # in which the bytes of the caches' questions are counted
 
