@@ -4,7 +4,7 @@
 
 Needs root (network namespaces). Every shard is a host whose incoming link is limited, so the time of a write is the
 link's and hardly the cores'. All writers together write at random moments (Poisson), at a mean of LOAD of one link,
-whatever their number and that of the shards; each is a ShardedWriter, as in an actor, in one of four processes. A
+whatever their number and that of the shards; each is a ShardedWriter, as in an actor, in one of two processes. A
 write's time is from the call until the shard has confirmed it. Items are random bits, which Reverb's compression
 cannot shorten; before the clock starts each writer writes a compressible one to every shard, which opens its streams.
 The loss: the learner reads nothing for a while, so that queues fill; one shard is killed with -9; the writers hear of
@@ -17,26 +17,28 @@ import argparse
 import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.menger.children import Child, serve
 from benchmarks.menger.network import Network
 from benchmarks.menger.report import end_in_order, header, load, summary, write
-from workers.menger.replay import ShardedReader, ShardedWriter
-from workers.menger.roles import STALE_S
-from workers.menger.servers import ReplayServer
+from workers.menger.reverb_native import UNROLL_TABLE, ItemReader, queue_table, start_server
+
+if TYPE_CHECKING:
+    from workers.menger.replay import ShardedWriter
 
 ITEM_BYTES = 16 << 10
 LINK_BITS_PER_S = 1.5e6
 SERVICE_S = 8 * ITEM_BYTES * 1514 / 1448 / LINK_BITS_PER_S  # of one item on its shard's link, with TCP's headers
 LOAD = 0.6  # offered, of one link
 RATE_PER_S = LOAD / SERVICE_S
-PROCESSES = 4
+PROCESSES = 2
 SHARDS = (1, 4)
 QUEUE_ITEMS = 4096
 WAIT_S = 0.5  # actor.WRITE_WAIT_S
+STALE_S = 5.0  # roles.STALE_S
 LOSS_WRITERS, LOSS_PAUSE_S, LOSS_AFTER_S = 64, 8.0, 30.0
 
 
@@ -49,16 +51,15 @@ class NumberedItems:
             data = np.random.default_rng(number).integers(256, size=ITEM_BYTES, dtype=np.uint8)
         return [np.asarray(number, np.int64), data]
 
-    def decode(self, arrays: list[np.ndarray]) -> int:
-        return int(arrays[0])
-
 
 def shard() -> None:
-    server = ReplayServer(QUEUE_ITEMS)
-    serve({"port": lambda: server.port})
+    _server, port = start_server([queue_table(UNROLL_TABLE, QUEUE_ITEMS)])  # as servers.ReplayServer does
+    serve({"port": lambda: port})
 
 
 def writers() -> None:
+    from workers.menger.replay import ShardedWriter  # here: it brings jax, of which only these need anything
+
     addresses: list[str] = []
     known: list[ShardedWriter] = []
     codec: Any = NumberedItems()
@@ -109,38 +110,42 @@ def writers() -> None:
 
 
 def reader() -> None:
-    readers: list[ShardedReader] = []
+    """Takes from every shard as soon as there is something, as replay.ShardedReader does, a thread a shard."""
     read: list[list[int]] = []
     go, last_s = threading.Event(), [time.monotonic()]
 
-    def pump(k: int) -> None:
+    def pump(address: str, numbers: list[int]) -> None:
+        source = ItemReader(address, UNROLL_TABLE, in_flight=1)
         while True:
             go.wait()
-            item: Any = readers[k].read(0.2)
-            if item is not None:
-                last_s[0] = time.monotonic()
-                read[k].append(item)
+            try:
+                number = int(source.read()[0])
+            except RuntimeError:
+                return  # the shard was killed
+            last_s[0] = time.monotonic()
+            if number > 0:
+                numbers.append(number)
 
     def follow(shards: list[str]) -> None:
-        codec: Any = NumberedItems()
-        for k, address in enumerate(shards):
-            readers.append(ShardedReader(codec, lambda address=address: [address], max_held=1))
+        for address in shards:
             read.append([])
-            threading.Thread(target=pump, args=(k,), daemon=True).start()
+            threading.Thread(target=pump, args=(address, read[-1]), daemon=True).start()
         go.set()
 
     def taken() -> list[list[int]]:
         """Numbers read from each shard, once nothing has come for two seconds."""
         while time.monotonic() < last_s[0] + 2:
             time.sleep(0.2)
-        return [[number for number in numbers if number > 0] for numbers in read]
+        return read
 
     serve({"follow": follow, "pause": go.clear, "go": go.set, "taken": taken})
 
 
 class Bed:
-    def __init__(self, network: Network, shards: int, count: int) -> None:
-        hosts = [network.add_host(f"shard{k}") for k in range(shards)]
+    """Four shards, a learner that reads, and the processes of the writers."""
+
+    def __init__(self, network: Network) -> None:
+        hosts = [network.add_host(f"shard{k}") for k in range(max(SHARDS))]
         for host in hosts:
             host.limit(LINK_BITS_PER_S, inward=True)
         self.shards = [Child(host, "replay_writes", "shard") for host in hosts]
@@ -149,13 +154,18 @@ class Bed:
         ports = [child.ask("port") for child in self.shards]
         self.addresses = [f"{host.address}:{port}" for host, port in zip(hosts, ports, strict=True)]
         self.reader.ask("follow", shards=self.addresses)
+        self.count = 0
+
+    def make_writers(self, shards: int, count: int) -> None:
+        """So many writers in place of those before, to the first shards."""
         self.count = count
+        share = count // PROCESSES
         for k, child in enumerate(self.writers):
-            child.tell("make", count=count // PROCESSES, first=k * (count // PROCESSES), shards=self.addresses)
+            child.tell("make", count=share, first=k * share, shards=self.addresses[:shards])
         for child in self.writers:
             child.answer()
 
-    def start(self, seconds: float, seed: int, first_number: int = 1) -> float:
+    def start(self, seconds: float, seed: int) -> float:
         """Offer the load for so long, from the moment that is returned on."""
         random = np.random.default_rng(seed)
         moments = np.sort(random.uniform(0, seconds, random.poisson(RATE_PER_S * seconds)))
@@ -163,7 +173,7 @@ class Bed:
         for number, (moment, who) in enumerate(
             zip(moments, random.integers(self.count, size=len(moments)), strict=True)
         ):
-            plan[who].append([float(moment), first_number + number])
+            plan[who].append([float(moment), 1 + number])
         begin_s = time.monotonic() + 1.0
         share = self.count // PROCESSES
         for k, child in enumerate(self.writers):
@@ -176,45 +186,45 @@ class Bed:
         return [write for child in self.writers for write in child.answer()]
 
 
-def measure(shards: int, count: int, seconds: float, repetitions: int, seed: int) -> dict[str, Any]:
+def measure(bed: Bed, shards: int, count: int, seconds: float, repetitions: int, seed: int) -> dict[str, Any]:
+    bed.make_writers(shards, count)
+    before = [len(numbers) for numbers in bed.reader.ask("taken")]
     times: list[float] = []
     medians, loads = [], []
-    with Network() as network:
-        bed = Bed(network, shards, count)
-        for k in range(repetitions):
-            bed.start(seconds, seed + k, first_number=1 + 1_000_000 * k)
-            taken_s = [item[2] for item in bed.result()]
-            medians.append(round(float(np.median(taken_s)), 5))
-            times.extend(taken_s)
-            loads.append(load()[0])
-        spread = [len(numbers) for numbers in bed.reader.ask("taken")]
+    for k in range(repetitions):
+        bed.start(seconds, seed + k)
+        taken_s = [item[2] for item in bed.result()]
+        medians.append(round(float(np.median(taken_s)), 5))
+        times.extend(taken_s)
+        loads.append(load()[0])
+    after = [len(numbers) for numbers in bed.reader.ask("taken")]
     return {
         "shards": shards,
         "writers": count,
         "writes": len(times),
         **summary(times),
         "median_s_of_repetitions": medians,
-        "read_from_each_shard": spread,
+        "read_from_each_shard": [b - a for a, b in zip(before, after, strict=True)][:shards],
         "load": loads,
     }
 
 
-def lose(seed: int) -> dict[str, Any]:
-    """Four shards, one killed with a filled queue."""
-    with Network() as network:
-        bed = Bed(network, 4, LOSS_WRITERS)
-        begin_s = bed.start(LOSS_PAUSE_S + LOSS_AFTER_S, seed)
-        bed.reader.ask("pause")
-        time.sleep(begin_s + LOSS_PAUSE_S - time.monotonic())
-        killed_s = time.monotonic() - begin_s
-        bed.shards[0].kill()
-        bed.reader.ask("go")
-        time.sleep(STALE_S)
-        for child in bed.writers:
-            child.ask("shards", shards=bed.addresses[1:])
-        told_s = time.monotonic() - begin_s
-        writes = bed.result()
-        read = [number for numbers in bed.reader.ask("taken") for number in numbers]
+def lose(bed: Bed, seed: int) -> dict[str, Any]:
+    """Four shards, one killed with a filled queue; the bed has three afterwards."""
+    bed.make_writers(4, LOSS_WRITERS)
+    earlier = [len(numbers) for numbers in bed.reader.ask("taken")]
+    begin_s = bed.start(LOSS_PAUSE_S + LOSS_AFTER_S, seed)
+    bed.reader.ask("pause")
+    time.sleep(begin_s + LOSS_PAUSE_S - time.monotonic())
+    killed_s = time.monotonic() - begin_s
+    bed.shards[0].kill()
+    bed.reader.ask("go")
+    time.sleep(STALE_S)
+    for child in bed.writers:
+        child.ask("shards", shards=bed.addresses[1:])
+    told_s = time.monotonic() - begin_s
+    writes = bed.result()
+    read = [n for numbers, k in zip(bed.reader.ask("taken"), earlier, strict=True) for n in numbers[k:]]
     confirmed = {int(number) for number, *_ in writes}
     lost = confirmed - set(read)
     hit = [item for item in writes if item[3] > 0]
@@ -249,19 +259,20 @@ def main() -> None:
     end_in_order()
     begin = load()
     with Network() as network:
-        bed = Bed(network, 1, PROCESSES)
-        begin_s = time.monotonic() + 0.5
-        plan = [[[2.0 * k, k + 1.0] for k in range(10)]]
-        bed.writers[0].ask("run", begin_s=begin_s, plan=plan)
-        alone = summary([item[2] for item in bed.writers[0].ask("result")])
-    print("a writer alone:", alone, flush=True)
-    loss = lose(words.seed)
-    print("loss:", loss, flush=True)
-    rows = []
-    for shards in SHARDS:
-        for count in words.writers:
-            rows.append(measure(shards, count, words.seconds, words.repetitions, words.seed))
-            print(rows[-1], flush=True)
+        bed = Bed(network)
+        bed.make_writers(1, PROCESSES)
+        for k, child in enumerate(bed.writers):
+            plan = [[[2.0 * n, n + 1.0] for n in range(15)] if k == 0 else []]
+            child.ask("run", begin_s=time.monotonic() + 0.5, plan=plan)
+        alone = summary([item[2] for item in bed.result()])
+        print("a writer alone:", alone, flush=True)
+        rows = []
+        for shards in SHARDS:
+            for count in words.writers:
+                rows.append(measure(bed, shards, count, words.seconds, words.repetitions, words.seed))
+                print(rows[-1], flush=True)
+        loss = lose(bed, words.seed)
+        print("loss:", loss, flush=True)
     write(
         "replay_writes",
         {
