@@ -140,6 +140,26 @@ class DesignPage(Schema):
     next_cursor: str | None = None
 
 
+class HaloRead(Schema):
+    """Room that a hard macro keeps free around itself, µm, in orientation N."""
+
+    node: int = Field(description="Index into the layout's columns")
+    left_um: float
+    bottom_um: float
+    right_um: float
+    top_um: float
+
+
+class PinSide(Schema):
+    """Pins of a hard macro along one of its sides, in orientation N."""
+
+    node: int = Field(description="Index into the layout's columns")
+    side: Literal["left", "right", "bottom", "top"]
+    from_um: float = Field(description="First pin, from the macro's centre along the side")
+    to_um: float = Field(description="Last pin")
+    pins: int
+
+
 class LayoutRead(Schema):
     """Geometry of a design: columns of equal length, one entry a node with a place (macros and ports), in the order
     of `nodes` in a placement's file of the format `json`."""
@@ -154,6 +174,12 @@ class LayoutRead(Schema):
     orientation: list[str]
     fixed: list[bool]
     blockages_um: list[tuple[float, float, float, float]]
+    halos: list[HaloRead] = Field(default_factory=list, description="Of the hard macros that have one")
+    pin_sides: list[PinSide] = Field(
+        default_factory=list,
+        description="Sides of hard macros that have pins; pins that lie inside, farther from every side than a quarter "
+        "of the macro's shorter one, are left out",
+    )
     nets: list[list[int]] = Field(
         default_factory=list,
         description="A sample of the nets to draw (at most 2,000, evenly over the file): indices into the columns "

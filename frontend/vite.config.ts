@@ -25,5 +25,6 @@ export default defineConfig(({ mode }) => ({
   plugins: [packed(), ...(mode === "mock" ? [mockApi()] : [])],
   build: { target: "es2022", reportCompressedSize: false },
   server: { proxy: { "/api": service } },
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  // The limit catches what hangs; on a machine with other work a test may take long.
+  test: { include: ["src/**/*.test.ts"], environment: "node", testTimeout: 120_000 },
 }));

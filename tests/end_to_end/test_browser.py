@@ -160,12 +160,13 @@ def fact(page: Page, name: str) -> str:
     )
 
 
+COLOURS = """canvas => new Set(new Uint32Array(
+    canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size"""
+
+
 def colours_in_picture(page: Page) -> int:
     """How many different colours the layout's canvas holds: 1 = nothing was drawn."""
-    return page.locator(".layout-picture canvas").first.evaluate(
-        """canvas => new Set(new Uint32Array(
-            canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size"""
-    )
+    return page.locator(".layout-picture canvas").first.evaluate(COLOURS)
 
 
 def placewright_check(files: list[Path], plc: Path) -> dict[str, object]:
@@ -255,6 +256,78 @@ def test_constraints_come_with_the_files_and_with_the_job(page: Page, small: lis
     state(page, "done")
     written = json.loads(download(page, "constraints", tmp_path).read_text())
     assert (written["macro_spacing_um"], written["macros"]) == (3, [{"pattern": "*", "halo_um": 1}])
+
+
+CHIP_LEF = """\
+VERSION 5.8 ;
+UNITS DATABASE MICRONS 2000 ; END UNITS
+MANUFACTURINGGRID 0.005 ;
+MACRO RAM CLASS BLOCK ; SIZE 10 BY 4 ; SYMMETRY X Y ;
+  PIN P DIRECTION INPUT ; PORT LAYER M1 ; RECT 0 1 0.2 2 ; END END P
+END RAM
+MACRO BUF CLASS CORE ; SIZE 1 BY 2 ;
+  PIN A DIRECTION INPUT ; PORT LAYER M1 ; RECT 0 0 1 1 ; END END A
+  PIN Y DIRECTION OUTPUT ; PORT LAYER M1 ; RECT 0 0 1 1 ; END END Y
+END BUF
+END LIBRARY
+"""
+CHIP_DEF = """\
+VERSION 5.8 ;
+DESIGN top ;
+UNITS DISTANCE MICRONS 2000 ;
+DIEAREA ( 0 0 ) ( 0 200000 ) ( 100000 200000 ) ( 100000 100000 ) ( 200000 100000 ) ( 200000 0 ) ;
+ROW r0 ghost 0 0 N DO 10 BY 1 STEP 400 0 ;
+ROW r1 ghost 0 4000 N DO 10 BY 1 STEP 400 0 ;
+COMPONENTS 4 ;
+- a RAM + PLACED ( 20000 30000 ) FN + HALO 2000 4000 2000 4000 ;
+- b RAM + FIXED ( 60000 30000 ) N ;
+- c RAM + UNPLACED ;
+- u BUF + PLACED ( 40000 2000 ) N ;
+END COMPONENTS
+PINS 1 ;
+- in + NET n + DIRECTION INPUT + LAYER M1 ( 0 0 ) ( 10 10 ) + PLACED ( 0 10000 ) N ;
+END PINS
+BLOCKAGES 1 ;
+- PLACEMENT RECT ( 0 160000 ) ( 20000 200000 ) ;
+END BLOCKAGES
+NETS 2 ;
+- n ( PIN in ) ( u A ) ;
+- m ( u Y ) ( a P ) ( b P ) ( c P ) ;
+END NETS
+END DESIGN
+"""
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_the_preview_of_a_chip_says_what_is_fixed_and_draws_halos_and_pins(
+    page: Page, tmp_path: Path, locked: bool
+) -> None:
+    files = [tmp_path / "cells.lef", tmp_path / "top.def"]
+    files[0].write_text(CHIP_LEF)
+    files[1].write_text(CHIP_DEF)
+    page.get_by_test_id("file-input").set_input_files(files[0])
+    switch = page.get_by_label("Treat PLACED as locked")
+    expect(switch).to_be_hidden()  # a LEF alone has no states
+    page.get_by_test_id("file-input").set_input_files(files[1])
+    switch.set_checked(locked)
+    page.get_by_role("button", name=re.compile("^Upload")).click()
+    expect(page.get_by_role("heading", name="Netlist")).to_be_visible(timeout=PATIENCE)
+    assert fact(page, "Fixed, ports included") == ("3" if locked else "2")
+    assert fact(page, "Macros with a halo") == "1"
+    warnings = page.get_by_role("region", name="Warnings")
+    expect(warnings.get_by_role("listitem").filter(has_text="rows of site 'ghost'")).to_contain_text("× 2")
+
+    for word in ("halo", "side with pins", "blockage", "fixed"):
+        expect(page.locator(".legend")).to_contain_text(word)
+    page.get_by_label("Name of a macro or port").fill("a")
+    page.keyboard.press("Enter")
+    facts = page.locator(".node-facts")
+    expect(facts).to_contain_text("pins right 1")  # on the left in orientation N, here FN
+    expect(facts).to_contain_text("halo left 1 µm, right 1 µm, bottom 2 µm, top 2 µm")
+    before = colours_in_picture(page)
+    for toggle in ("Pin sides", "Halos"):
+        page.get_by_role("checkbox", name=toggle).uncheck()
+    page.wait_for_function(f"({COLOURS})(document.querySelector('.layout-picture canvas')) < {before}")
 
 
 def test_all_by_keyboard(page: Page, small: list[Path]) -> None:

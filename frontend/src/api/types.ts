@@ -616,6 +616,25 @@ export interface components {
             kind: components["schemas"]["EventKind"];
         };
         /**
+         * HaloRead
+         * @description Room that a hard macro keeps free around itself, µm, in orientation N.
+         */
+        HaloRead: {
+            /** Bottom Um */
+            bottom_um: number;
+            /** Left Um */
+            left_um: number;
+            /**
+             * Node
+             * @description Index into the layout's columns
+             */
+            node: number;
+            /** Right Um */
+            right_um: number;
+            /** Top Um */
+            top_um: number;
+        };
+        /**
          * Health
          * @example {
          *       "database": "ok",
@@ -894,6 +913,11 @@ export interface components {
             canvas: components["schemas"]["CanvasRead"];
             /** Fixed */
             fixed: boolean[];
+            /**
+             * Halos
+             * @description Of the hard macros that have one
+             */
+            halos?: components["schemas"]["HaloRead"][];
             /** Height Um */
             height_um: number[];
             /**
@@ -910,6 +934,11 @@ export interface components {
             nets?: number[][];
             /** Orientation */
             orientation: string[];
+            /**
+             * Pin Sides
+             * @description Sides of hard macros that have pins; pins that lie inside, farther from every side than a quarter of the macro's shorter one, are left out
+             */
+            pin_sides?: components["schemas"]["PinSide"][];
             /** Width Um */
             width_um: number[];
             /**
@@ -967,6 +996,34 @@ export interface components {
         MetricsRead: {
             /** Points */
             points: components["schemas"]["MetricPoint"][];
+        };
+        /**
+         * PinSide
+         * @description Pins of a hard macro along one of its sides, in orientation N.
+         */
+        PinSide: {
+            /**
+             * From Um
+             * @description First pin, from the macro's centre along the side
+             */
+            from_um: number;
+            /**
+             * Node
+             * @description Index into the layout's columns
+             */
+            node: number;
+            /** Pins */
+            pins: number;
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "left" | "right" | "bottom" | "top";
+            /**
+             * To Um
+             * @description Last pin
+             */
+            to_um: number;
         };
         /**
          * PlacementPage
@@ -1137,6 +1194,7 @@ export type DesignRead = components['schemas']['DesignRead'];
 export type DesignState = components['schemas']['DesignState'];
 export type EventKind = components['schemas']['EventKind'];
 export type EventRead = components['schemas']['EventRead'];
+export type HaloRead = components['schemas']['HaloRead'];
 export type Health = components['schemas']['Health'];
 export type JobCreate = components['schemas']['JobCreate'];
 export type JobPage = components['schemas']['JobPage'];
@@ -1146,6 +1204,7 @@ export type LayoutRead = components['schemas']['LayoutRead'];
 export type Method = components['schemas']['Method'];
 export type MetricPoint = components['schemas']['MetricPoint'];
 export type MetricsRead = components['schemas']['MetricsRead'];
+export type PinSide = components['schemas']['PinSide'];
 export type PlacementPage = components['schemas']['PlacementPage'];
 export type PlacementRead = components['schemas']['PlacementRead'];
 export type Problem = components['schemas']['Problem'];

@@ -9,10 +9,18 @@ export interface Upload {
   cancel(): void;
 }
 
+export interface UploadForm {
+  readonly files: readonly File[];
+  readonly name: string;
+  /** Of LEF/DEF: what is PLACED stays where it is. */
+  readonly lockPlaced: boolean;
+}
+
 /** Sends the files as one design. `onProgress` gets the share of the bytes sent, 0–1. A cancelled upload rejects with AbortError. */
-export function uploadDesign(files: readonly File[], name: string, onProgress: (share: number) => void): Upload {
+export function uploadDesign({ files, name, lockPlaced }: UploadForm, onProgress: (share: number) => void): Upload {
   const form = new FormData();
   if (name) form.append("name", name);
+  if (lockPlaced) form.append("lock_placed", "true");
   for (const file of files) form.append("files", file, file.name);
   const request = new XMLHttpRequest();
   const done = new Promise<DesignRead>((resolve, reject) => {

@@ -5,6 +5,7 @@ export const ACCEPT = ".txt,.pbtxt,.pb,.plc,.lef,.def,.aux,.nodes,.nets,.pl,.scl
 
 const isConstraints = (name: string): boolean => /\.json(\.gz)?$/i.test(name);
 const isLef = (name: string): boolean => /\.lef(\.gz)?$/i.test(name);
+const isDef = (name: string): boolean => /\.def(\.gz)?$/i.test(name);
 const isPlc = (name: string): boolean => /\.plc(\.gz)?$/i.test(name);
 
 /** A word to the user before anything is sent, or null if the selection makes sense. */
@@ -21,6 +22,9 @@ export function selectionProblem(files: readonly { readonly name: string; readon
   if (files.filter((file) => isPlc(file.name)).length > 1) return "More than one .plc: keep the one to start from.";
   return null;
 }
+
+/** Whether the selection has states of placement, so that PLACED can be asked about. */
+export const hasDef = (files: readonly { readonly name: string }[]): boolean => files.some((file) => isDef(file.name));
 
 /** Adds files to a selection; one of the same name replaces the older. */
 export function addFiles(selection: readonly File[], added: Iterable<File>): File[] {

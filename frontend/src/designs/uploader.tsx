@@ -5,11 +5,12 @@ import { designPath, navigate } from "../router";
 import { bytes, percent } from "../ui/format";
 import { Icon } from "../ui/icon";
 import { Failure, ProgressBar } from "../ui/parts";
-import { ACCEPT, addFiles, proposedName, selectionProblem } from "./files";
+import { ACCEPT, addFiles, hasDef, proposedName, selectionProblem } from "./files";
 
 export function Uploader() {
   const [files, setFiles] = useState<File[]>([]);
   const [name, setName] = useState<string | null>(null); // null: as proposed
+  const [lockPlaced, setLockPlaced] = useState(false);
   const [over, setOver] = useState(false);
   const [share, setShare] = useState<number | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -28,7 +29,8 @@ export function Uploader() {
   const send = async () => {
     setError(null);
     setShare(0);
-    upload.current = uploadDesign(files, (name ?? proposedName(files)).trim(), setShare);
+    const form = { files, name: (name ?? proposedName(files)).trim(), lockPlaced: lockPlaced && hasDef(files) };
+    upload.current = uploadDesign(form, setShare);
     try {
       const design = await upload.current.done;
       navigate(designPath(design.id));
@@ -112,6 +114,21 @@ export function Uploader() {
               onInput={(event) => setName(event.currentTarget.value)}
             />
           </label>
+          {hasDef(files) && (
+            <label class="check">
+              <input
+                type="checkbox"
+                disabled={sending}
+                checked={lockPlaced}
+                aria-describedby="lock-placed-help"
+                onChange={(event) => setLockPlaced(event.currentTarget.checked)}
+              />
+              Treat PLACED as locked
+              <span class="help" id="lock-placed-help">
+                Otherwise PLACED is a hint to start from, and only FIXED and COVER stay where they are.
+              </span>
+            </label>
+          )}
           {problem && (
             <p class="hint-warn" role="status">
               <Icon name="warning" /> {problem}

@@ -3,6 +3,7 @@
  * Coordinates are chip microns, y up. Knows nothing of screens.
  */
 import type { LayoutRead } from "../api/types";
+import { isTurned, orientSide, orientSides, orientStretch, type Side } from "./orientation";
 import { type ChipBox, type ChipPoint, type Micron, um } from "./units";
 
 export const KIND = { hardMacro: 0, softMacro: 1, port: 2, cell: 3 } as const;
@@ -36,19 +37,37 @@ export interface Scene {
   readonly ports: Int32Array;
   readonly cells: Int32Array;
   readonly blockages: readonly ChipBox[];
+  /** Corners of the die in order; empty where no file gives it. */
+  readonly die: readonly ChipPoint[];
+  readonly halos: readonly Halo[];
+  /** By hard macro: the stretches of its sides that hold pins, after orientation. */
+  readonly pins: ReadonlyMap<number, readonly PinStretch[]>;
   readonly nets: readonly (readonly number[])[];
 }
 
-const TURNED = new Set(["E", "FE", "W", "FW"]);
+/** Room that a hard macro keeps free beside each side, after orientation. */
+export interface Halo {
+  readonly node: number;
+  readonly sides: Readonly<Record<Side, number>>;
+}
 
-export function buildScene(layout: LayoutRead): Scene {
+/** Pins along a side of a macro; `from` and `to` from its centre. */
+export interface PinStretch {
+  readonly side: Side;
+  readonly from: Micron;
+  readonly to: Micron;
+  readonly count: number;
+}
+
+/** `die`: the corners of its outline, where a file gives it. */
+export function buildScene(layout: LayoutRead, die: readonly (readonly [number, number])[] = []): Scene {
   const count = layout.name.length;
   const left = new Float64Array(count);
   const bottom = new Float64Array(count);
   const right = new Float64Array(count);
   const top = new Float64Array(count);
   for (let i = 0; i < count; i++) {
-    const turned = TURNED.has(layout.orientation[i]!);
+    const turned = isTurned(layout.orientation[i]!);
     const width = turned ? layout.height_um[i]! : layout.width_um[i]!;
     const height = turned ? layout.width_um[i]! : layout.height_um[i]!;
     left[i] = layout.x_um[i]! - width / 2;
@@ -80,8 +99,32 @@ export function buildScene(layout: LayoutRead): Scene {
     ports: of(KIND.port),
     cells: of(KIND.cell),
     blockages: layout.blockages_um.map(([l, b, r, t]) => ({ left: um(l), bottom: um(b), right: um(r), top: um(t) })),
+    die: die.map(([x, y]) => ({ x: um(x), y: um(y) })),
+    halos: (layout.halos ?? []).map(({ node, left_um, right_um, bottom_um, top_um }) => ({
+      node,
+      sides: orientSides(layout.orientation[node]!, {
+        left: left_um,
+        right: right_um,
+        bottom: bottom_um,
+        top: top_um,
+      }),
+    })),
+    pins: pinStretches(layout),
     nets: layout.nets ?? [],
   };
+}
+
+function pinStretches(layout: LayoutRead): Map<number, PinStretch[]> {
+  const result = new Map<number, PinStretch[]>();
+  for (const { node, side, from_um, to_um, pins } of layout.pin_sides ?? []) {
+    const orientation = layout.orientation[node]!;
+    const [from, to] = orientStretch(orientation, side, from_um, to_um);
+    const stretch = { side: orientSide(orientation, side), from: um(from), to: um(to), count: pins };
+    const known = result.get(node);
+    if (known) known.push(stretch);
+    else result.set(node, [stretch]);
+  }
+  return result;
 }
 
 /** Groups hard macros by name without digits: `u_core/data_bank[3].ram` and `…[4].ram` are one bank. Numbered by size. */

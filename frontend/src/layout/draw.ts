@@ -3,6 +3,7 @@
  * Level of detail: what is smaller than a few pixels loses its edge, its orientation mark and its label; what is not in view is
  * skipped. The context is scaled so that one unit is one CSS pixel. No events, no state: layout-view.tsx calls it when dirty.
  */
+import { orientPoint } from "../geometry/orientation";
 import { KIND, type Scene } from "../geometry/scene";
 import { type ChipBox, px, um } from "../geometry/units";
 import { type Size, toScreen, type View, visibleBox } from "../geometry/view";
@@ -13,6 +14,8 @@ export interface Shown {
   readonly nets: boolean;
   readonly grid: boolean;
   readonly labels: boolean;
+  readonly pins: boolean;
+  readonly halos: boolean;
 }
 
 export const isShown =
@@ -22,6 +25,7 @@ export const isShown =
 
 /** CSS pixels under which a detail is left out. */
 const DETAIL = { edge: 4, mark: 12, labelWidth: 46, labelHeight: 11, gridCell: 7 };
+const PIN_LINE = 3;
 
 interface Pixels {
   x: number;
@@ -46,12 +50,14 @@ export function drawScene(
   context.fillRect(frame.x, frame.y, frame.width, frame.height);
   if (shown.grid) drawGrid(context, scene, view, size, theme);
   drawBlockages(context, scene, view, theme);
+  drawDie(context, scene, view, theme);
 
   const seen = visibleBox(view, size);
   if (shown.soft) {
     drawBoxes(context, scene, scene.soft, view, seen, () => theme.soft, theme.softEdge);
     drawBoxes(context, scene, scene.cells, view, seen, () => theme.soft, theme.softEdge);
   }
+  if (shown.halos) drawHalos(context, scene, view, seen, theme);
   if (shown.nets) drawNets(context, scene, view, theme, shown);
   drawBoxes(
     context,
@@ -63,6 +69,7 @@ export function drawScene(
     theme.hardEdge,
   );
   drawMarks(context, scene, view, seen, theme);
+  if (shown.pins) drawPinSides(context, scene, view, seen, theme);
   drawPorts(context, scene, view, seen, theme);
   if (shown.labels) drawLabels(context, scene, view, seen, theme);
 
@@ -168,18 +175,6 @@ function drawBlockages(context: CanvasRenderingContext2D, scene: Scene, view: Vi
   }
 }
 
-/** Corner of the box where the macro's own lower left corner lies: [right?, top?] by DEF orientation. */
-const OWN_CORNER: Readonly<Record<string, readonly [boolean, boolean]>> = {
-  N: [false, false],
-  FN: [true, false],
-  S: [true, true],
-  FS: [false, true],
-  E: [false, true],
-  FE: [true, true],
-  W: [true, false],
-  FW: [false, false],
-};
-
 function drawMarks(
   context: CanvasRenderingContext2D,
   scene: Scene,
@@ -193,7 +188,8 @@ function drawMarks(
     if (outOfSight(scene, i, seen)) continue;
     const { x, y, width, height } = boxPixels(view, nodeBox(scene, i));
     if (width < DETAIL.mark || height < DETAIL.mark) continue;
-    const [right, top] = OWN_CORNER[scene.orientation[i]!] ?? [false, false];
+    const [ownX, ownY] = orientPoint(scene.orientation[i]!, -1, -1);
+    const [right, top] = [ownX > 0, ownY > 0];
     const arm = Math.min(9, Math.min(width, height) / 3);
     const cornerX = right ? x + width - 1 : x + 1;
     const cornerY = top ? y + 1 : y + height - 1;
@@ -210,6 +206,71 @@ function drawMarks(
     const { x, y, width, height } = boxPixels(view, nodeBox(scene, i));
     context.strokeRect(x + 1, y + 1, Math.max(0, width - 2), Math.max(0, height - 2));
   }
+}
+
+/** Where a macro's pins are: a thick line inside the box along the part of each side that has some. */
+function drawPinSides(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  view: View,
+  seen: ChipBox,
+  theme: LayoutTheme,
+): void {
+  context.fillStyle = theme.pin;
+  for (const [node, stretches] of scene.pins) {
+    if (outOfSight(scene, node, seen)) continue;
+    const { x, y, width, height } = boxPixels(view, nodeBox(scene, node));
+    if (width < DETAIL.mark || height < DETAIL.mark) continue;
+    for (const { side, from, to } of stretches) {
+      const length = Math.max((to - from) * view.scale, PIN_LINE);
+      const middle = ((from + to) / 2) * view.scale;
+      if (side === "left" || side === "right") {
+        const at = side === "left" ? x + 1 : x + width - 1 - PIN_LINE;
+        context.fillRect(at, y + height / 2 - middle - length / 2, PIN_LINE, length);
+      } else {
+        const at = side === "top" ? y + 1 : y + height - 1 - PIN_LINE;
+        context.fillRect(x + width / 2 + middle - length / 2, at, length, PIN_LINE);
+      }
+    }
+  }
+}
+
+function drawHalos(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  view: View,
+  seen: ChipBox,
+  theme: LayoutTheme,
+): void {
+  context.strokeStyle = theme.halo;
+  context.lineWidth = 1;
+  context.setLineDash([3, 3]);
+  for (const { node, sides } of scene.halos) {
+    if (outOfSight(scene, node, seen)) continue;
+    const box = nodeBox(scene, node);
+    const { x, y, width, height } = boxPixels(view, {
+      left: um(box.left - sides.left),
+      bottom: um(box.bottom - sides.bottom),
+      right: um(box.right + sides.right),
+      top: um(box.top + sides.top),
+    });
+    if (width > DETAIL.mark && height > DETAIL.mark) context.strokeRect(x, y, width, height);
+  }
+  context.setLineDash([]);
+}
+
+/** The die's own outline, which may be rectilinear and larger than the canvas. */
+function drawDie(context: CanvasRenderingContext2D, scene: Scene, view: View, theme: LayoutTheme): void {
+  if (scene.die.length === 0) return;
+  context.strokeStyle = theme.die;
+  context.lineWidth = 2;
+  context.beginPath();
+  for (const corner of scene.die) {
+    const { x, y } = toScreen(view, corner);
+    context.lineTo(x, y);
+  }
+  context.closePath();
+  context.stroke();
 }
 
 function drawPorts(

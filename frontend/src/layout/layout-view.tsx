@@ -3,7 +3,8 @@
  * Events and controls only; drawing and state of the picture are engine.ts.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { centreOf, KIND, KIND_LABEL, type Scene, sizeOf } from "../geometry/scene";
+import { SIDES } from "../geometry/orientation";
+import { centreOf, type Halo, KIND, KIND_LABEL, type Scene, sizeOf } from "../geometry/scene";
 import { px } from "../geometry/units";
 import { scaleBar, type View } from "../geometry/view";
 import { count, microns } from "../ui/format";
@@ -26,7 +27,14 @@ export function LayoutView({ scene, label }: Props) {
   const still = useRef<HTMLCanvasElement>(null);
   const live = useRef<HTMLCanvasElement>(null);
   const engine = useRef<LayoutEngine | null>(null);
-  const [shown, setShown] = useState<Shown>({ soft: true, nets: false, grid: true, labels: true });
+  const [shown, setShown] = useState<Shown>({
+    soft: true,
+    nets: false,
+    grid: true,
+    labels: true,
+    pins: true,
+    halos: true,
+  });
   const [hovered, setHovered] = useState(-1);
   const [selected, setSelected] = useState(-1);
   const [zoom, setZoom] = useState<{ view: View; share: number } | null>(null);
@@ -92,6 +100,8 @@ export function LayoutView({ scene, label }: Props) {
       <div class="layout-tools">
         <div class="chips" role="group" aria-label="Shown in the layout">
           <Toggle on={shown.soft} label="Soft macros" onChange={() => toggle("soft")} />
+          {scene.pins.size > 0 && <Toggle on={shown.pins} label="Pin sides" onChange={() => toggle("pins")} />}
+          {scene.halos.length > 0 && <Toggle on={shown.halos} label="Halos" onChange={() => toggle("halos")} />}
           {scene.nets.length > 0 && <Toggle on={shown.nets} label="Nets" onChange={() => toggle("nets")} />}
           <Toggle on={shown.grid} label="Grid" onChange={() => toggle("grid")} />
           <Toggle on={shown.labels} label="Names" onChange={() => toggle("labels")} />
@@ -138,7 +148,7 @@ export function LayoutView({ scene, label }: Props) {
       </div>
       {/* Only what was chosen is announced: hovering would talk without end. */}
       <p class="visually-hidden" aria-live="polite">
-        {selected >= 0 ? factsText(scene, selected) : ""}
+        {selected >= 0 ? factsOf(scene, selected).join(", ") : ""}
       </p>
     </section>
   );
@@ -224,6 +234,21 @@ function Legend({ scene }: { scene: Scene }) {
           <i class="swatch swatch-blockage" /> blockage
         </li>
       )}
+      {scene.pins.size > 0 && (
+        <li>
+          <i class="swatch swatch-pin" /> side with pins
+        </li>
+      )}
+      {scene.halos.length > 0 && (
+        <li>
+          <i class="swatch swatch-halo" /> halo
+        </li>
+      )}
+      {scene.die.length > 0 && (
+        <li>
+          <i class="swatch swatch-die" /> die
+        </li>
+      )}
       {scene.hard.some((i) => scene.fixed[i]) && (
         <li>
           <i class="swatch swatch-fixed" /> fixed
@@ -233,22 +258,33 @@ function Legend({ scene }: { scene: Scene }) {
   );
 }
 
-function factsText(scene: Scene, i: number): string {
+/** What is known of a node, its name first. */
+function factsOf(scene: Scene, i: number): [string, ...string[]] {
   const { width, height } = sizeOf(scene, i);
   const { x, y } = centreOf(scene, i);
   const kind = scene.kind[i]!;
-  const parts = [scene.name[i]!, KIND_LABEL[kind] ?? ""];
+  const parts: [string, ...string[]] = [scene.name[i]!, KIND_LABEL[kind] ?? ""];
   if (kind !== KIND.port) parts.push(`${microns(width)} × ${microns(height)}`);
   if (kind === KIND.hardMacro) parts.push(`orientation ${scene.orientation[i]}`);
   parts.push(`centre ${microns(x)}, ${microns(y)}`);
   if (scene.fixed[i] && kind !== KIND.port) parts.push("fixed");
-  return parts.join(" · ");
+  const stretches = scene.pins.get(i) ?? [];
+  if (stretches.length > 0) parts.push(`pins ${stretches.map(({ side, count: n }) => `${side} ${n}`).join(", ")}`);
+  const halo = scene.halos.find(({ node }) => node === i);
+  if (halo) parts.push(`halo ${haloText(halo)}`);
+  return parts;
+}
+
+/** "2 µm", or each side where they differ. */
+function haloText({ sides }: Halo): string {
+  if (SIDES.every((side) => sides[side] === sides.left)) return microns(sides.left);
+  return SIDES.map((side) => `${side} ${microns(sides[side])}`).join(", ");
 }
 
 function NodeFacts({ scene, node }: { scene: Scene; node: number }) {
   if (node < 0 || node >= scene.count)
     return <p class="node-facts muted">Point at a macro, or press N in the layout.</p>;
-  const [name, ...rest] = factsText(scene, node).split(" · ");
+  const [name, ...rest] = factsOf(scene, node);
   return (
     <p class="node-facts">
       <code>{name}</code> <span class="muted">{rest.join(" · ")}</span>

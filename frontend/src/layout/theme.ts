@@ -16,6 +16,9 @@ export interface LayoutTheme {
   readonly net: string;
   readonly label: string;
   readonly mark: string;
+  readonly pin: string;
+  readonly halo: string;
+  readonly die: string;
   readonly font: string;
 }
 
@@ -40,6 +43,9 @@ export function readTheme(host: HTMLElement): LayoutTheme {
     net: token("net"),
     label: token("label"),
     mark: token("mark"),
+    pin: token("pin"),
+    halo: token("halo"),
+    die: token("die"),
     font: getComputedStyle(host).getPropertyValue("--font-mono").trim() || "monospace",
   };
 }

@@ -82,8 +82,26 @@ describe("messages", () => {
       "net 'n' has 5 pins",
       "macro 'b' lies -2e3 µm outside",
     ]);
-    expect(groups.map((group) => group.messages.length)).toEqual([2, 1]);
-    expect(groups.flatMap((group) => group.messages)).toHaveLength(3);
+    expect(groups.map(({ text, times }) => [text, times])).toEqual([
+      ["macro 'a' lies 1.5 µm outside", 2],
+      ["net 'n' has 5 pins", 1],
+    ]);
+    expect(groups[0]!.others).toEqual(["macro 'b' lies -2e3 µm outside"]);
+  });
+
+  it("takes over what a reader has counted", () => {
+    const groups = groupMessages([
+      "rule 'ABC' is not defined (first: a.def:12; x 1,234)",
+      "row of site 'unit' is not used (x 12)",
+      "old statement is skipped (first: a.lef:3)",
+      "macro beyond the canvas (by 3 µm)",
+    ]);
+    expect(groups.map(({ text, times, others }) => [text, times, others])).toEqual([
+      ["rule 'ABC' is not defined", 1234, ["first: a.def:12"]],
+      ["row of site 'unit' is not used", 12, []],
+      ["old statement is skipped", 1, ["first: a.lef:3"]],
+      ["macro beyond the canvas (by 3 µm)", 1, []],
+    ]);
   });
 
   it("shortens names from the front", () => {
