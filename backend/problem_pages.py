@@ -30,13 +30,15 @@ KINDS = {
         "Correct the key that `detail` names (docs/constraints.md) and send the job again.",
     ),
     "bad-cursor": Kind(422, "`cursor` is not from this service", "Send the `next_cursor` of the last page, or none."),
-    "bad-lock-placed": Kind(
-        422, "`lock_placed` is neither true nor false", "Send `lock_placed=true`, or leave the field out."
-    ),
     "bad-multipart": Kind(
         400, "the multipart body is broken or ends too soon", "Send the upload again; let a library form the body."
     ),
     "bad-name": Kind(422, "`name` is too long", "Send a shorter name; `detail` says how long it may be."),
+    "bad-option": Kind(
+        422,
+        "an option of reading has a value that it cannot have; both are named",
+        "Correct the form field that `detail` names, or leave it out.",
+    ),
     "body-too-large": Kind(
         413, "over the limit of bytes, which is named", "Pack the files with gzip, or have MAX_UPLOAD_BYTES raised."
     ),

@@ -118,19 +118,74 @@ class DesignFile(Schema):
     bytes: int
 
 
-class DesignRead(Schema):
+class ReadingOptions(Schema):
+    """How a design's files are read."""
+
+    lock_placed: bool = Field(False, description="Of LEF/DEF: what is PLACED stays where it is, as FIXED does")
+    missing_cells_as_points: bool = Field(
+        False, description="Of LEF/DEF: cell types that no LEF defines are points without size, not an error"
+    )
+    macros_on_soft_blockages: bool = Field(
+        False, description="Of LEF/DEF: SOFT and PARTIAL placement blockages do not keep macros out"
+    )
+    macro_height: float | None = Field(
+        None,
+        ge=0,
+        le=1e9,
+        allow_inf_nan=False,
+        description="Of Bookshelf: movable nodes higher than this, in the files' units, are macros; a row by default",
+    )
+
+
+class MacroStates(Schema):
+    """Hard macros by what may be done with them; they add up to `counts.hard_macros`."""
+
+    locked: int = Field(description="May not be moved: FIXED, COVER, terminals, what a .plc or a rule fixes")
+    hint: int = Field(description="May move; the files say where to start from (PLACED)")
+    free: int = Field(description="May move; no file says where they are (UNPLACED)")
+
+
+class HeightCount(Schema):
+    height: float
+    nodes: int
+
+
+class PreviewRead(Schema):
+    """What was found in the files, before the cells are clustered."""
+
+    counts: Counts
+    macros: MacroStates
+    units_per_um: int | None = Field(None, description="Database units, of designs from LEF/DEF")
+    grid_um: float | None = Field(None, description="Manufacturing grid, of designs from LEF/DEF")
+    die_um: list[tuple[float, float]] = Field(
+        default_factory=list, description="Corners of the die, from the canvas's lower left one, where a file gives it"
+    )
+    rectilinear: bool = Field(False, description="Whether the die has more than four corners")
+    blockages: int
+    macros_with_halo: int
+    macro_height: float | None = Field(
+        None, description="Of Bookshelf: movable nodes higher than this were taken for macros"
+    )
+    node_heights: list[HeightCount] = Field(
+        default_factory=list,
+        description="Of Bookshelf: movable nodes by height, the highest first, at most 1,000 heights. Those above a"
+        " `macro_height` add up to the macros that reading with it would find",
+    )
+
+
+class DesignRead(ReadingOptions):
     id: str
     name: str
     state: DesignState
     error: str | None = Field(None, description="Why the files could not be used: file, line, thing")
     created_at: datetime
     files: list[DesignFile]
-    lock_placed: bool = Field(False, description="Of LEF/DEF: what is PLACED stays where it is, as FIXED does")
     counts: Counts | None = None
     canvas: CanvasRead | None = None
     derived: dict[str, str] = Field(default_factory=dict, description="Values no file gave, and the rule for each")
     warnings: list[str] = Field(default_factory=list)
     constraints: ConstraintsRead | None = Field(None, description="Rules that came with the files")
+    preview: PreviewRead | None = None
     start_costs: Costs | None = Field(None, description="Costs of the start as uploaded")
     start_problems: list[str] = Field(default_factory=list, description="What makes the uploaded start illegal")
 

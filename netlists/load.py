@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ from netlists.constraints_json.file import (
 )
 from netlists.errors import InputError, MismatchError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits
-from netlists.lefdef.flat import Options
-from netlists.model import Canvas, Database, Design, Netlist, NodeKind, Placement, oriented_size_um
+from netlists.model import BoolArray, Canvas, Database, Design, Netlist, NodeKind, Placement, oriented_size_um
+from netlists.options import Options
 from netlists.parsed import ParsedNetlist
 from netlists.sources import FAMILIES, Source, source_of
 
@@ -59,7 +59,7 @@ def load_design(
 
     `plc` names the placement file; without it, it is the one among `paths`. Constraints are those of the side files
     among `paths`, in the order of their names, then `constraints` (a file, or the object of a job). Raises InputError,
-    also where the netlist has no hard macros and `require_hard_macros` is set. `options` are those of LEF/DEF.
+    also where the netlist has no hard macros and `require_hard_macros` is set. `options`: of reading.
     """
     given = [Path(paths)] if isinstance(paths, (str, Path)) else [Path(path) for path in paths]
     warnings: list[str] = []
@@ -234,7 +234,17 @@ def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | 
         origin_um=parsed.origin_um,
         constraints=parsed.constraints,
         rows=parsed.rows,
+        findings=replace(parsed.findings, unplaced=_unplaced(parsed, file is not None, has_start)),
     )
+
+
+def _unplaced(parsed: ParsedNetlist, placed: bool, has_start: bool) -> BoolArray | None:
+    """Nodes that have no place to start from (`Findings`). `placed`: a .plc places all."""
+    if has_start:
+        return None
+    if placed or parsed.has_start is not None:
+        return np.ones(parsed.netlist.node_count, dtype=np.bool_)
+    return ~(np.isfinite(parsed.x_um) & np.isfinite(parsed.y_um))  # places of the others are hints
 
 
 def _check_canvas(parsed: ParsedNetlist, file: PlcFile, plc: Path) -> None:

@@ -258,6 +258,16 @@ class Placement:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Findings:
+    """What a preview shows of the files that no array of a design holds."""
+
+    unplaced: BoolArray | None = None  # (N,) nodes of which no file says where they are; None = there are none
+    die_um: tuple[tuple[float, float], ...] = ()  # corners of the die's outline; () where no file gives one
+    macro_height: float | None = None  # what counts as higher is a macro, where heights tell macros
+    node_heights: tuple[tuple[float, int], ...] = ()  # then: height -> movable nodes, the highest first
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Design:
     """One problem: netlist, canvas, the start that came with it, and what the user must be told about it."""
 
@@ -275,6 +285,7 @@ class Design:
     origin_um: tuple[float, float] = (0.0, 0.0)  # the canvas's lower left corner in the coordinates of the files
     rows: tuple[Row, ...] = ()  # of standard cells, where the files give any
     constraints: Constraints | None = None  # None: no rules beyond those every design has
+    findings: Findings = field(default_factory=Findings)
 
     def __post_init__(self) -> None:
         b = len(self.blockages_um)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from netlists.constraints import Constraints
-from netlists.model import BoolArray, ByteArray, Database, FloatArray, Netlist, Row
+from netlists.model import BoolArray, ByteArray, Database, Findings, FloatArray, Netlist, Row
 
 # Circuit Training's; other formats have their own.
 HARD_MACRO_RULE = "a hard macro is a node of type MACRO that has an orientation or whose name does not start with 'Grp'"
@@ -35,3 +35,4 @@ class ParsedNetlist:
     constraints: Constraints | None = None  # of formats with rules of their own
     derived: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    findings: Findings = field(default_factory=Findings)  # but for `unplaced`

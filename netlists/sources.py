@@ -16,8 +16,8 @@ from netlists.circuit_training.reader import read_netlist
 from netlists.errors import InputError
 from netlists.files import Limits
 from netlists.lefdef import load as lefdef
-from netlists.lefdef.flat import Options
 from netlists.lefdef.lef import read_lef
+from netlists.options import Options
 from netlists.parsed import ParsedNetlist
 from netlists.verilog.masters import masters_of
 from netlists.verilog.reader import read_verilog
@@ -40,23 +40,27 @@ class Family:
     name: str
     suffixes: tuple[str, ...]  # of names, lower case, without .gz: what is taken from a folder
     kind_of: Callable[[Path, Limits], str | None]  # which of the family's kinds a file is, by content; None = none
-    open: Callable[[Mapping[Path, str], Limits], Source]  # files and their kinds; raises InputError
+    open: Callable[[Mapping[Path, str], Limits, Options], Source]  # files and their kinds; raises InputError
 
 
-def _open_bookshelf(kinds: Mapping[Path, str], limits: Limits) -> Source:
+def _open_bookshelf(kinds: Mapping[Path, str], limits: Limits, options: Options) -> Source:
     files = bookshelf.find_bookshelf(kinds, limits)
     named = files.aux or files.nodes
-    return Source(paths=files.all(), stem=stem_of(named), read=lambda: read_bookshelf(files, limits))
+    return Source(
+        paths=files.all(),
+        stem=stem_of(named),
+        read=lambda: read_bookshelf(files, limits, macro_height=options.macro_height),
+    )
 
 
 LEFDEF = "LEF/DEF"
 
 
-def _open_lefdef(kinds: Mapping[Path, str], limits: Limits) -> Source:
-    return _lefdef(kinds, limits, None, None)
+def _open_lefdef(kinds: Mapping[Path, str], limits: Limits, options: Options) -> Source:
+    return _lefdef(kinds, limits, options, None)
 
 
-def _lefdef(kinds: Mapping[Path, str], limits: Limits, options: Options | None, other: Source | None) -> Source:
+def _lefdef(kinds: Mapping[Path, str], limits: Limits, options: Options, other: Source | None) -> Source:
     """`other`: the netlist that gives the connections of a DEF without NETS."""
     lefs = [path for path, kind in kinds.items() if kind == "lef"]
     defs = [path for path, kind in kinds.items() if kind == "def"]
@@ -72,7 +76,7 @@ def _lefdef(kinds: Mapping[Path, str], limits: Limits, options: Options | None, 
 VERILOG = "Verilog"
 
 
-def _open_verilog(kinds: Mapping[Path, str], limits: Limits) -> Source:
+def _open_verilog(kinds: Mapping[Path, str], limits: Limits, options: Options) -> Source:
     raise InputError(
         f"{', '.join(path.name for path in kinds)}: a Verilog netlist names cells and macros whose sizes LEF files"
         " give; give the LEF files too"
@@ -102,8 +106,9 @@ FAMILIES: tuple[Family, ...] = (
 def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str], options: Options | None = None) -> Source:
     """The reader of these files. Raises InputError for files of several formats.
 
-    A netlist beside LEF and DEF gives the connections that a floorplan DEF lacks. `options` are those of LEF/DEF.
+    A netlist beside LEF and DEF gives the connections that a floorplan DEF lacks.
     """
+    options = options or Options()
     by_family: dict[str, dict[Path, str]] = {}
     for path in parts:
         for family in FAMILIES:
@@ -122,14 +127,14 @@ def source_of(parts: Sequence[Path], limits: Limits, warnings: list[str], option
             return _verilog(verilog, lefs, limits)
         other = _verilog(verilog, lefs, limits) if verilog else None
         if others:
-            other = source_of(others, limits, warnings)
+            other = source_of(others, limits, warnings, options)
         return _lefdef(lefdef_files, limits, options, other)
     if len(by_family) > 1:
         found = "; ".join(f"{name}: {', '.join(path.name for path in paths)}" for name, paths in by_family.items())
         raise InputError(f"files of different formats, which make no one design: {found}")
     for family in FAMILIES:
         if family.name in by_family:
-            return family.open(by_family[family.name], limits)
+            return family.open(by_family[family.name], limits, options)
     if len(parts) > 1:
         warnings.append(f"netlist of {len(parts)} parts, read in this order: {', '.join(path.name for path in parts)}")
     return Source(paths=list(parts), stem=stem_of(parts[0]), read=lambda: read_netlist(parts, limits))

@@ -23,19 +23,21 @@ from netlists.lefdef.load import kind_of
 from netlists.lefdef.snap import snap
 from netlists.load import load_design
 from netlists.model import Design, NodeKind, Placement
+from netlists.options import Options
 
 DEF_FILE, TCL_FILE, PL_FILE = "placement.def.gz", "placement.tcl", "placement.pl"
 
 
-def clustered(design: Design, folder: Path, *, locked: bool = False) -> tuple[Design, list[Path]]:
+def clustered(design: Design, folder: Path, *, reading: Options | None = None) -> tuple[Design, list[Path]]:
     """A flat design as its clustered one, as the files written to `folder` have it, and the files.
 
     Others unchanged, and none: those without cells, or with soft macros already.
-    `locked`: one from LEF/DEF that was read with PLACED locked is always written: only these files say it. Raises
-    InputError.
+    `reading`: how the design was read; if not as files are read by themselves, it is always written, as only the files
+    written say so. Raises InputError.
     """
     counts = design.netlist.counts()
-    written = locked and design.database is not None
+    asked = reading is not None and reading != Options()
+    written = asked and (design.database is not None or design.findings.macro_height is not None)
     if not written and (not counts["cells"] or counts["soft_macros"]):
         return design, []
     from netlists.clustering import cluster
@@ -44,7 +46,7 @@ def clustered(design: Design, folder: Path, *, locked: bool = False) -> tuple[De
     result = cluster(design).design
     why = can_carry("pb", result)
     if why and written:
-        raise InputError(f"what is PLACED cannot be locked in this design, as no netlist file can hold it: {why}")
+        raise InputError(f"the design cannot be read as asked, as no netlist file can hold it: {why}")
     if why:
         return replace(design, warnings=(*design.warnings, f"the cells are not clustered: {why}")), []
     files = write_clustered(folder, result)

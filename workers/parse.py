@@ -22,6 +22,7 @@ from workers.processes import die_with_parent
 
 if TYPE_CHECKING:
     from netlists.model import Design
+    from netlists.options import Options
 
 log = logging.getLogger("placewright.parse")
 
@@ -46,18 +47,44 @@ def check_inflated_sizes(paths: Sequence[Path], settings: Settings) -> None:
                 raise InputError(f"the files inflate to more than the limit of {settings.max_inflated_bytes:,} bytes")
 
 
-def read_design(paths: Sequence[Path], name: str, settings: Settings, *, lock_placed: bool = False) -> Design:
+def read_design(paths: Sequence[Path], name: str, settings: Settings, reading: Options | None = None) -> Design:
     """The design in the files, known to be placeable. Raises InputError."""
     from netlists.files import Limits
-    from netlists.lefdef.flat import Options
     from netlists.load import load_design
     from placement.legal import check_feasible
 
     check_inflated_sizes(paths, settings)
     limits = Limits(max_inflated_bytes=settings.max_inflated_bytes, max_ratio=settings.max_ratio)
-    design = load_design(paths, limits=limits, name=name, options=Options(placed_is_locked=lock_placed))
+    design = load_design(paths, limits=limits, name=name, options=reading)
     check_feasible(design)
     return design
+
+
+def preview_of(design: Design) -> dict[str, Any]:
+    """PreviewRead of a design as it was read, not yet clustered."""
+    from netlists.constraints_json.file import constraint_counts
+    from netlists.model import NodeKind
+
+    counts, rules, found = design.netlist.counts(), constraint_counts(design), design.findings
+    locked = rules["fixed_macros"]
+    hard = design.netlist.node_kind == NodeKind.HARD_MACRO
+    free = 0 if found.unplaced is None else int((hard & found.unplaced & ~design.start.fixed).sum())
+    return {
+        "counts": {**counts, "fixed": int(design.start.fixed.sum())},
+        "macros": {
+            "locked": locked,
+            "hint": counts["hard_macros"] - locked - free,
+            "free": free,
+        },
+        "units_per_um": design.database.units_per_um if design.database else None,
+        "grid_um": design.database.grid / design.database.units_per_um if design.database else None,
+        "die_um": [list(corner) for corner in found.die_um],
+        "rectilinear": len(found.die_um) > 4,
+        "blockages": rules["blockages"],
+        "macros_with_halo": rules["macros_with_halo"],
+        "macro_height": found.macro_height,
+        "node_heights": [{"height": height, "nodes": nodes} for height, nodes in found.node_heights],
+    }
 
 
 def facts_of(design: Design) -> dict[str, Any]:
@@ -115,11 +142,12 @@ def parse(database: Database, settings: Settings, design_id: str) -> None:
 
     files = service.stored_files(database, settings.data, design_id)
     name = service.given_name(database, design_id)
-    locked = service.placed_is_locked(database, design_id)
+    reading = service.reading_options(database, design_id)
     try:
-        design = read_design([path for path, _ in files], name, settings, lock_placed=locked)
-        design, _ = clustered(design, clustered_folder(settings.data, design_id), locked=locked)
-        facts = with_given_names(facts_of(design), files)
+        design = read_design([path for path, _ in files], name, settings, reading)
+        preview = preview_of(design)
+        design, _ = clustered(design, clustered_folder(settings.data, design_id), reading=reading)
+        facts = with_given_names({**facts_of(design), "preview": preview}, files)
         write_layout(service.design_folder(settings.data, design_id), design, design.start)
     except InputError as error:
         error_text = with_given_names(str(error), files)

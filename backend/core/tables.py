@@ -72,7 +72,7 @@ class DesignRow(Base):
     enqueued_at: Mapped[datetime]
     enqueued_count: Mapped[int]
     parse_heartbeat_at: Mapped[datetime | None]  # None = nobody reads its files now
-    lock_placed: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
+    options: Mapped[dict[str, Any]] = mapped_column(server_default="{}")  # ReadingOptions, where not as by default
 
 
 class JobRow(Base):

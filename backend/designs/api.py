@@ -14,7 +14,7 @@ from backend.core.ids import new_id
 from backend.core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from backend.designs import service
 from backend.designs.upload import receive
-from backend.schemas import DesignPage, DesignRead, DesignState, LayoutRead
+from backend.schemas import DesignPage, DesignRead, DesignState, LayoutRead, ReadingOptions
 from backend.services import ServicesDep
 
 router = APIRouter(prefix="/designs", tags=["designs"])
@@ -37,11 +37,7 @@ UPLOAD_FORM: dict[str, Any] = {
                             "description": "The netlist and, if there is one, its .plc; .gz everywhere",
                         },
                         "name": {"type": "string", "maxLength": 200, "description": "Default: the first file's name"},
-                        "lock_placed": {
-                            "type": "boolean",
-                            "default": False,
-                            "description": "Of LEF/DEF: what is PLACED stays where it is, as FIXED does",
-                        },
+                        **ReadingOptions.model_json_schema()["properties"],
                     },
                 }
             }

@@ -21,6 +21,7 @@ from backend.core.tables import DesignRow, JobRow
 from backend.designs.upload import Upload
 from backend.jobs.store import OPEN
 from backend.schemas import Costs, DesignFile, DesignPage, DesignRead, DesignState
+from netlists.options import Options
 
 COST_NAMES = tuple(Costs.model_fields)
 
@@ -47,7 +48,7 @@ def create(database: Database, data: Path, design_id: str, upload: Upload, recei
             name=upload.name or _name_of(upload.files[0].name),
             state=DesignState.PARSING,
             created_at=now,
-            lock_placed=upload.lock_placed,
+            options=upload.options,
             files=[{"name": f.name, "stored": f.stored, "bytes": f.bytes} for f in upload.files],
             facts={},
             enqueued_at=now,
@@ -111,7 +112,7 @@ def to_read(row: DesignRow) -> DesignRead:
         error=row.error,
         created_at=row.created_at,
         files=[DesignFile(name=f["name"], bytes=f["bytes"]) for f in row.files],
-        lock_placed=row.lock_placed,
+        **row.options,
         **row.facts,
     )
 
@@ -156,9 +157,9 @@ def stored_files(database: Database, data: Path, design_id: str) -> list[tuple[P
     return [(folder / file["stored"], file["name"]) for file in row.files]
 
 
-def placed_is_locked(database: Database, design_id: str) -> bool:
-    """Whether the upload said that what is PLACED in its DEF stays there."""
-    return database.read(lambda session: find(session, design_id)).lock_placed
+def reading_options(database: Database, design_id: str) -> Options:
+    """How the upload said that its files are to be read."""
+    return Options(**database.read(lambda session: find(session, design_id)).options)
 
 
 def given_name(database: Database, design_id: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import errno
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import anyio.to_thread
 from fastapi import Request
+from pydantic import ValidationError
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
@@ -25,13 +26,14 @@ from backend.core.errors import (
     UnprocessableError,
     UnsupportedMediaError,
 )
+from backend.schemas import ReadingOptions
 
 PIECE_BYTES = 1 << 20  # handed to a thread at once: large enough that the hand-over costs nothing
 RESERVE_BYTES = 64 << 20  # stays free on the data disk for the database and running jobs
 MAX_NAME_CHARACTERS = 200
 MAX_HEADER_BYTES = 8192
-TEXT_FIELDS = (b"name", b"lock_placed")
-BOOLEANS = {"": False, "false": False, "true": True}
+OPTIONS = ReadingOptions.model_fields
+TEXT_FIELDS = (b"name", *(name.encode() for name in OPTIONS))
 # Endings taken over into our own names; readers tell formats by content and use these for clear refusals.
 SUFFIXES = (
     *(
@@ -64,7 +66,7 @@ class StoredFile:
 @dataclass(frozen=True, kw_only=True)
 class Upload:
     name: str | None  # the form field `name`
-    lock_placed: bool = False  # the form field `lock_placed`
+    options: dict[str, Any] = field(default_factory=dict)  # form fields of `ReadingOptions`, where they were filled in
     files: tuple[StoredFile, ...]
 
 
@@ -124,7 +126,7 @@ class Receiver:
         self._file: BinaryIO | None = None
         self._file_names: tuple[str, str] = ("", "")
         self._name: str | None = None
-        self._lock_placed = False
+        self._options: dict[str, Any] = {}
         self._files: list[StoredFile] = []
         self._complete = False
 
@@ -141,7 +143,7 @@ class Receiver:
             raise BadRequestError("bad-multipart", "The multipart body ends before its last boundary")
         if not self._files:
             raise UnprocessableError("no-files", "The form holds no file; send at least one part with a filename")
-        return Upload(name=self._name or None, files=self._in_order(), lock_placed=self._lock_placed)
+        return Upload(name=self._name or None, files=self._in_order(), options=self._options)
 
     def _in_order(self) -> tuple[StoredFile, ...]:
         """The files under their final names, whose order is that of the client's names: part2 before part10."""
@@ -204,14 +206,28 @@ class Receiver:
             if len(name) > MAX_NAME_CHARACTERS:
                 raise UnprocessableError("bad-name", f"name has more than {MAX_NAME_CHARACTERS} characters")
             self._name = clean(name)
-        elif self._text is not None and self._field == b"lock_placed":
+        elif self._text is not None and (name := self._field.decode()) in OPTIONS:
             word = self._text.decode("utf-8", "replace").strip()
-            if word not in BOOLEANS:
-                raise UnprocessableError("bad-lock-placed", f"lock_placed is '{clean(word)[:40]}', not true or false")
-            self._lock_placed = BOOLEANS[word]
+            if word:
+                self._options[name] = option_value(name, word)
 
     def _on_end(self) -> None:
         self._complete = True
+
+
+def option_value(name: str, word: str) -> bool | float:
+    """The value of an option of reading, as a form has it. Raises UnprocessableError."""
+    shown = clean(word)[:40]
+    if OPTIONS[name].annotation is bool:
+        if word not in ("true", "false"):
+            raise UnprocessableError("bad-option", f"{name} is '{shown}', not true or false")
+        return word == "true"
+    try:
+        value = ReadingOptions.model_validate({name: word}).macro_height
+    except ValidationError as error:
+        raise UnprocessableError("bad-option", f"{name} is '{shown}': {error.errors()[0]['msg']}") from None
+    assert value is not None
+    return value
 
 
 def shown_name(name: str) -> str:

@@ -21,6 +21,7 @@ from netlists.model import (
     BoolArray,
     ByteArray,
     Canvas,
+    Findings,
     FloatArray,
     IntArray,
     Netlist,
@@ -34,6 +35,7 @@ from netlists.model import (
 from netlists.parsed import ParsedNetlist
 
 MEDIAN_FACTOR = 1.5  # times the median height: what counts as high where no .scl tells the height of rows
+MAX_HEIGHTS = 1000  # told apart in the findings
 SPREAD = 0.01  # of the canvas: movable nodes closer together than this were never placed
 # Circuit Training's published routing supplies belong to rows of this height (its ICCAD04 designs: 16 units = 0.16 µm).
 DEFAULT_ROW_UM = 0.16
@@ -48,6 +50,7 @@ class Kinds:
     fixed: BoolArray  # (N,)
     blocking: BoolArray  # (N,) fixed nodes with area that are no macros: what lies on the canvas is a blockage
     rule: str
+    macro_height: float  # of Findings
 
 
 def read_bookshelf(
@@ -128,7 +131,14 @@ class _Assembler:
             hard_macro_rule=kinds.rule,
             derived=self.derived,
             warnings=tuple(self.warnings),
+            findings=Findings(macro_height=kinds.macro_height, node_heights=self._heights(kinds)),
         )
+
+    def _heights(self, kinds: Kinds) -> tuple[tuple[float, int], ...]:
+        """How many of the nodes whose height tells what they are have each height; the MAX_HEIGHTS highest."""
+        asked = (self.terminal == Status.FREE) & (kinds.kind != NodeKind.PORT)
+        heights, counts = np.unique(self.height[asked], return_counts=True)
+        return tuple(zip(heights[::-1].tolist(), counts[::-1].tolist(), strict=True))[:MAX_HEIGHTS]
 
     def _row_height(self) -> float | None:
         """The commonest height of a row."""
@@ -139,18 +149,19 @@ class _Assembler:
 
     def _kinds(self, row_height: float | None, low: FloatArray, high: FloatArray, size: tuple[float, float]) -> Kinds:
         movable = self.terminal == Status.FREE
-        if self.macro_height is not None:
-            limit, words = self.macro_height, f"{self.macro_height:g} µm, as asked"
-        elif row_height is not None:
-            limit, words = row_height, f"a row ({row_height:g} µm)"
+        if row_height is not None:
+            usual, words = row_height, f"a row ({row_height:g} µm)"
         else:
             median = float(np.median(self.height[movable])) if movable.any() else 0.0
-            limit = MEDIAN_FACTOR * median
-            words = f"{limit:g} µm: {MEDIAN_FACTOR:g} times the median height, as no .scl tells that of rows"
+            usual = MEDIAN_FACTOR * median
+            words = f"{usual:g} µm: {MEDIAN_FACTOR:g} times the median height, as no .scl tells that of rows"
+        limit, of_terminals = usual, "that"
+        if self.macro_height is not None:
+            limit, words, of_terminals = self.macro_height, f"{self.macro_height:g} µm, as asked", words
         no_area = (self.terminal == Status.FIXED_NI) | (self.places.status == Status.FIXED_NI)
         macro = movable & (self.height > limit) & ~no_area
         fixed = ~movable | (self.places.status != Status.FREE)
-        large = (self.terminal == Status.FIXED) & ~no_area & ((self.height > limit) | (self.width > limit))
+        large = (self.terminal == Status.FIXED) & ~no_area & ((self.height > usual) | (self.width > usual))
         inside = (
             (low >= 0).all(axis=1) & (high <= np.array(size)).all(axis=1) if self.file_rows else np.ones_like(large)
         )
@@ -160,10 +171,10 @@ class _Assembler:
         kind[macro | obstacle] = NodeKind.HARD_MACRO
         rule = (
             f"nodes that are no terminals and higher than {words} are macros: {np.count_nonzero(macro):,};"
-            f" terminals larger than that are fixed macros: {np.count_nonzero(obstacle):,};"
+            f" terminals larger than {of_terminals} are fixed macros: {np.count_nonzero(obstacle):,};"
             f" other terminals, and all without area (NI), are ports: {np.count_nonzero(kind == NodeKind.PORT):,}"
         )
-        return Kinds(kind=kind, fixed=fixed, blocking=large & ~inside, rule=rule)
+        return Kinds(kind=kind, fixed=fixed, blocking=large & ~inside, rule=rule, macro_height=limit)
 
     def _blockages(
         self, kinds: Kinds, low: FloatArray, high: FloatArray, size: tuple[float, float]

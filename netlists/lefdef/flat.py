@@ -24,6 +24,7 @@ from netlists.lefdef.text import Warnings
 from netlists.model import (
     BoolArray,
     ByteArray,
+    Findings,
     FloatArray,
     IntArray,
     Netlist,
@@ -31,18 +32,10 @@ from netlists.model import (
     Side,
     oriented_size_um,
 )
+from netlists.options import Options
 from netlists.parsed import ParsedNetlist
 
 _SHOWN = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What a user may ask for when LEF/DEF is read."""
-
-    placed_is_locked: bool = False  # PLACED macros and cells may not be moved; default: PLACED is a hint
-    missing_cells_as_points: bool = False  # cell types that no LEF defines are pins without size
-    macros_on_soft_blockages: bool = False  # SOFT and PARTIAL placement blockages do not keep macros out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,7 +100,7 @@ def instances(file: DefFile, library: LefLibrary, options: Options, warnings: Wa
     hard = np.array([one.is_hard_macro for one in known], dtype=np.bool_)
     is_macro = hard[parts.master] if known else np.zeros(0, np.bool_)
     oriented = oriented_size_um(width, height, parts.orientation)
-    least = Status.PLACED if options.placed_is_locked else Status.FIXED
+    least = Status.PLACED if options.lock_placed else Status.FIXED
     return Instances(
         master=master,
         is_macro=is_macro,
@@ -257,7 +250,18 @@ def parsed_netlist(
             "fixed": _states(netlist, x, fixed, options),
         },
         warnings=(*library.warnings, *file.warnings, *warnings.texts()),
+        findings=Findings(die_um=_die_outline(file, plan)),
     )
+
+
+def _die_outline(file: DefFile, plan: Floorplan) -> tuple[tuple[float, float], ...]:
+    """Corners of DIEAREA, µm from the canvas's corner."""
+    corners = file.die
+    if len(corners) == 2:
+        (x1, y1), (x2, y2) = corners
+        corners = ((x1, y1), (x1, y2), (x2, y2), (x2, y1))
+    units = file.units_per_um
+    return tuple(((x - plan.box[0]) / units, (y - plan.box[1]) / units) for x, y in corners)
 
 
 def _states(netlist: Netlist, x: FloatArray, fixed: BoolArray, options: Options) -> str:
@@ -267,9 +271,7 @@ def _states(netlist: Netlist, x: FloatArray, fixed: BoolArray, options: Options)
         for locked, at in zip(fixed[macro], x[macro], strict=True)
     )
     rule = (
-        "FIXED, COVER and PLACED are locked"
-        if options.placed_is_locked
-        else "FIXED and COVER are locked, PLACED is a hint"
+        "FIXED, COVER and PLACED are locked" if options.lock_placed else "FIXED and COVER are locked, PLACED is a hint"
     )
     states = f"{count['locked']:,} macros locked, {count['hint']:,} with a hint, {count['free']:,} free"
     return f"{states}: {rule}, UNPLACED is free"

@@ -11,9 +11,10 @@ from netlists.files import DEFAULT_LIMITS, Limits, read_blocks
 from netlists.lefdef.def_file import DefFile
 from netlists.lefdef.def_reader import read_def
 from netlists.lefdef.def_walk import looks_like_def
-from netlists.lefdef.flat import Options, flat_netlist
+from netlists.lefdef.flat import flat_netlist
 from netlists.lefdef.lef import looks_like_lef, read_lef
 from netlists.lefdef.with_netlist import floorplan_with_netlist
+from netlists.options import Options
 from netlists.parsed import ParsedNetlist
 
 LOOKED_AT_BYTES = 1 << 16

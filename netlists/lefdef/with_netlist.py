@@ -12,7 +12,6 @@ from netlists.errors import MismatchError
 from netlists.lefdef.def_file import DefFile, DefPin
 from netlists.lefdef.flat import (
     Instances,
-    Options,
     component_centres,
     instances,
     locked_boxes,
@@ -25,6 +24,7 @@ from netlists.lefdef.names import by_key, canonical
 from netlists.lefdef.rules import constraints_of
 from netlists.lefdef.text import Warnings
 from netlists.model import FloatArray, IntArray, NodeKind
+from netlists.options import Options
 from netlists.parsed import ParsedNetlist
 
 _SHOWN = 10

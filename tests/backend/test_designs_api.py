@@ -18,7 +18,9 @@ from backend.core.broker import IO_QUEUE, PARSE_DESIGN
 from backend.core.tables import DesignRow, JobRow
 from backend.designs import service
 from backend.designs.upload import natural_order, shown_name, stored_name
+from backend.schemas import ReadingOptions
 from backend.services import Services
+from netlists.options import Options
 
 DESIGNS = "/api/v1/designs"
 
@@ -174,18 +176,39 @@ def test_long_name_field(client: TestClient, services: Services, sent: list) -> 
     assert client.post(DESIGNS, files=files(("a.pb.txt", b"x")), data={"name": "n" * 200}).status_code == 202
 
 
-@pytest.mark.parametrize(("word", "locked"), [("true", True), ("false", False), ("", False)])
-def test_lock_placed(client: TestClient, services: Services, sent: list, word: str, locked: bool) -> None:
-    answer = client.post(DESIGNS, files=files(("a.def", b"x")), data={"lock_placed": word})
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ({"lock_placed": "true", "macros_on_soft_blockages": "false"}, {"lock_placed": True}),
+        ({"missing_cells_as_points": "true"}, {"missing_cells_as_points": True}),
+        ({"macros_on_soft_blockages": "true"}, {"macros_on_soft_blockages": True}),
+        ({"macro_height": "12.5"}, {"macro_height": 12.5}),
+        ({"lock_placed": "", "macro_height": ""}, {}),
+    ],
+)
+def test_options_of_reading(client: TestClient, services: Services, sent: list, form: dict, options: dict) -> None:
+    answer = client.post(DESIGNS, files=files(("a.def", b"x")), data=form)
     assert answer.status_code == 202
-    assert answer.json()["lock_placed"] is locked
-    assert service.placed_is_locked(services.database, answer.json()["id"]) is locked
+    assert {name: answer.json()[name] for name in ReadingOptions.model_fields} == ReadingOptions(**options).model_dump()
+    assert service.reading_options(services.database, answer.json()["id"]) == Options(**options)
 
 
-def test_lock_placed_is_true_or_false(client: TestClient, services: Services, sent: list) -> None:
-    answer = client.post(DESIGNS, files=files(("a.def", b"x")), data={"lock_placed": "perhaps"})
-    assert answer.status_code == 422
-    assert answer.json()["detail"] == "lock_placed is 'perhaps', not true or false"
+@pytest.mark.parametrize(
+    ("name", "word", "message"),
+    [
+        ("lock_placed", "perhaps", "lock_placed is 'perhaps', not true or false"),
+        ("macro_height", "high", "macro_height is 'high': Input should be a valid number"),
+        ("macro_height", "-1", "macro_height is '-1': Input should be greater than or equal to 0"),
+        ("macro_height", "inf", "macro_height is 'inf': Input should be"),
+        ("macro_height", "nan", "macro_height is 'nan': Input should be"),
+    ],
+)
+def test_options_have_values_that_they_can_have(
+    client: TestClient, services: Services, sent: list, name: str, word: str, message: str
+) -> None:
+    answer = client.post(DESIGNS, files=files(("a.def", b"x")), data={name: word})
+    assert (answer.status_code, answer.json()["type"]) == (422, "/docs/problems/bad-option")
+    assert answer.json()["detail"].startswith(message)
     assert (stored(services), count(services)) == ([], 0)
 
 

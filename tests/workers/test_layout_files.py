@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from netlists.lefdef.def_writer import read_places
-from netlists.lefdef.flat import Options
 from netlists.load import load_design
 from netlists.model import Design, NodeKind
+from netlists.options import Options
 from placement.cost import evaluate
 from workers.cli.main import cli
 from workers.layout_files import clustered, export_formats
@@ -110,9 +110,11 @@ def test_commands_cluster_and_export(files: list[Path], tmp_path: Path) -> None:
 
 
 def test_what_is_placed_is_locked_on_request(files: list[Path], tmp_path: Path) -> None:
-    flat = load_design(files, options=Options(placed_is_locked=True))
+    flat = load_design(files, options=Options(lock_placed=True))
     assert flat.start.fixed.all()
-    locked, made = clustered(flat, tmp_path / "clustered", locked=True)  # no cells: only these files say it
+    locked, made = clustered(
+        flat, tmp_path / "clustered", reading=Options(lock_placed=True)
+    )  # no cells: only these files say it
     assert made
     assert load_design(made).start.fixed.all()
     assert np.array_equal(locked.start.x_um, flat.start.x_um)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from workers.cli.options import NETLIST_HELP, design_report, json_option, lock_placed_option, netlist_argument, show
+from netlists.options import Options
+from workers.cli.options import NETLIST_HELP, design_report, json_option, netlist_argument, reading_options, show
 
 
 @click.command(
@@ -18,7 +19,7 @@ from workers.cli.options import NETLIST_HELP, design_report, json_option, lock_p
 @click.option(
     "--bloat", type=click.FloatRange(min=0.01, max=100), default=None, help="Area of a soft macro / its cells'."
 )
-@lock_placed_option
+@reading_options
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder to write to.")
 @json_option
@@ -26,7 +27,7 @@ def cluster(
     netlist: tuple[Path, ...],
     groups: int | None,
     bloat: float | None,
-    lock_placed: bool,
+    reading: Options,
     seed: int,
     out: Path,
     as_json: bool,
@@ -34,13 +35,12 @@ def cluster(
     from netlists.clustering import ClusterOptions
     from netlists.clustering import cluster as cluster_design
     from netlists.clustering.files import write_clustered
-    from netlists.lefdef.flat import Options
     from netlists.load import load_design
     from placement.cost import evaluate
 
     defaults = ClusterOptions()
     options = ClusterOptions(groups=groups or defaults.groups, bloat=bloat or defaults.bloat, seed=seed)
-    flat = load_design(list(netlist), options=Options(placed_is_locked=lock_placed))
+    flat = load_design(list(netlist), options=reading)
     design = cluster_design(flat, options).design
     files = write_clustered(out, design)
     costs = evaluate(design, design.start).as_dict() if design.has_start else {}

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from netlists.formats import FORMATS
+from netlists.options import Options
 from workers.cli.options import (
     NETLIST_HELP,
     constraints_option,
@@ -15,6 +16,7 @@ from workers.cli.options import (
     load,
     netlist_argument,
     plc_option,
+    reading_options,
     show,
 )
 
@@ -28,17 +30,24 @@ _FORMATS = "\n\n".join(f"{name}: {entry.about}" for name, entry in FORMATS.items
 @netlist_argument
 @plc_option
 @constraints_option
+@reading_options
 @click.option("--to", "to", required=True, type=click.Choice(list(FORMATS)), help="Format to write.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="File to write, or folder for bookshelf.")
 @json_option
 def convert(
-    netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, to: str, out: Path, as_json: bool
+    netlist: tuple[Path, ...],
+    plc: Path | None,
+    constraints: Path | None,
+    reading: Options,
+    to: str,
+    out: Path,
+    as_json: bool,
 ) -> None:
     from netlists.constraints_json.file import write_constraints
     from netlists.formats import write_design
     from netlists.load import input_files
 
-    design = load(netlist, plc, constraints, require_hard_macros=False)
+    design = load(netlist, plc, constraints, require_hard_macros=False, reading=reading)
     out.parent.mkdir(parents=True, exist_ok=True)
     lost = write_design(to, out, design, design.start, input_files(list(netlist), plc))
     report = {"format": to, "path": str(out), **design_report(design), "not_carried": lost}

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
+from netlists.options import Options
 from workers.cli.options import (
     NETLIST_HELP,
     constraints_option,
     design_report,
     json_option,
     load,
-    lock_placed_option,
     netlist_argument,
     plc_option,
+    reading_options,
     show,
 )
 
@@ -23,17 +24,17 @@ from workers.cli.options import (
 @netlist_argument
 @plc_option
 @constraints_option
-@lock_placed_option
+@reading_options
 @json_option
 def evaluate(
-    netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, lock_placed: bool, as_json: bool
+    netlist: tuple[Path, ...], plc: Path | None, constraints: Path | None, reading: Options, as_json: bool
 ) -> None:
     from netlists.load import placement_of
     from placement.cost import evaluate as exact_cost
     from placement.cost.hpwl import DEFINITIONS, hpwl
     from placement.legal import check
 
-    design = load(netlist, plc, constraints, require_hard_macros=False, lock_placed=lock_placed)
+    design = load(netlist, plc, constraints, require_hard_macros=False, reading=reading)
     # The file's placement as it is; constraints may have pre-placed macros in the design's start.
     placement = design.start if plc is None else placement_of(design, plc)
     legality = check(design, placement)

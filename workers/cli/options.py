@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from netlists.constraints_json.file import constraint_counts
-from netlists.lefdef.flat import Options
 from netlists.load import load_design
 from netlists.model import Design
+from netlists.options import Options
 
 NETLIST_HELP = (
     "NETLIST is a netlist.pb.txt, one of several parts of it, the .aux or the files of a Bookshelf design (.gz too),"
@@ -49,9 +51,39 @@ class Seconds(click.FloatRange):
         return number
 
 
-lock_placed_option = click.option(
-    "--lock-placed", is_flag=True, help="Of LEF/DEF: what is PLACED stays where it is, as FIXED does."
+_READING = (
+    click.option("--lock-placed", is_flag=True, help="Of LEF/DEF: what is PLACED stays where it is, as FIXED does."),
+    click.option(
+        "--missing-cells-as-points",
+        is_flag=True,
+        help="Of LEF/DEF: cell types that no LEF defines are points without size, not an error.",
+    ),
+    click.option(
+        "--macros-on-soft-blockages",
+        is_flag=True,
+        help="Of LEF/DEF: SOFT and PARTIAL placement blockages do not keep macros out.",
+    ),
+    click.option(
+        "--macro-height",
+        type=click.FloatRange(min=0),
+        help="Of Bookshelf: movable nodes higher than this (in the files' units) are macros; a row by default.",
+    ),
 )
+
+
+def reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The flags of reading, handed to the command as one `reading: netlists.options.Options`."""
+
+    @functools.wraps(command)
+    def wrapped(**words: Any) -> None:
+        reading = Options(**{field.name: words.pop(field.name) for field in fields(Options)})
+        command(reading=reading, **words)
+
+    for option in reversed(_READING):
+        wrapped = option(wrapped)
+    return wrapped
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
@@ -61,7 +93,7 @@ def load(
     constraints: Path | None = None,
     *,
     require_hard_macros: bool = True,
-    lock_placed: bool = False,
+    reading: Options | None = None,
 ) -> Design:
     """The design that a command's arguments name. Raises InputError."""
     return load_design(
@@ -69,7 +101,7 @@ def load(
         plc,
         require_hard_macros=require_hard_macros,
         constraints=constraints,
-        options=Options(placed_is_locked=lock_placed),
+        options=reading,
     )
 
 

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netlists.errors import InputError, PlacewrightError
 from netlists.files import atomic_bytes
+from netlists.options import Options
 from workers.cli.options import (
     NETLIST_HELP,
     Seconds,
@@ -25,9 +26,9 @@ from workers.cli.options import (
     design_report,
     json_option,
     load,
-    lock_placed_option,
     netlist_argument,
     plc_option,
+    reading_options,
     show,
     show_stages,
 )
@@ -42,7 +43,7 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 @netlist_argument
 @plc_option
 @constraints_option
-@lock_placed_option
+@reading_options
 @click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True)
 @click.option(
     "--seconds",
@@ -73,7 +74,7 @@ def place(
     netlist: tuple[Path, ...],
     plc: Path | None,
     constraints: Path | None,
-    lock_placed: bool,
+    reading: Options,
     method: str,
     seconds: float | None,
     trials: int | None,
@@ -98,12 +99,12 @@ def place(
     if seconds is None:
         seconds = 60.0 if trials is None else float(MAX_SECONDS)
     # Bad input is told at once, before anything is written.
-    design = load(netlist, plc, constraints, lock_placed=lock_placed)
+    design = load(netlist, plc, constraints, reading=reading)
     check_feasible(design)
     if policy is not None:
         _check_policy(policy, method, workers)
     out.mkdir(parents=True, exist_ok=True)
-    design, made = clustered(design, out / "clustered", locked=lock_placed)
+    design, made = clustered(design, out / "clustered", reading=reading)
     private = out / ".run"
     if private.exists():
         shutil.rmtree(private)

@@ -563,8 +563,26 @@ export interface components {
              * @default false
              */
             lock_placed: boolean;
+            /**
+             * Macro Height
+             * @description Of Bookshelf: movable nodes higher than this, in the files' units, are macros; a row by default
+             */
+            macro_height?: number | null;
+            /**
+             * Macros On Soft Blockages
+             * @description Of LEF/DEF: SOFT and PARTIAL placement blockages do not keep macros out
+             * @default false
+             */
+            macros_on_soft_blockages: boolean;
+            /**
+             * Missing Cells As Points
+             * @description Of LEF/DEF: cell types that no LEF defines are points without size, not an error
+             * @default false
+             */
+            missing_cells_as_points: boolean;
             /** Name */
             name: string;
+            preview?: components["schemas"]["PreviewRead"] | null;
             /** @description Costs of the start as uploaded */
             start_costs?: components["schemas"]["Costs"] | null;
             /**
@@ -668,6 +686,13 @@ export interface components {
              * @enum {string}
              */
             worker: "ok" | "down" | "unknown";
+        };
+        /** HeightCount */
+        HeightCount: {
+            /** Height */
+            height: number;
+            /** Nodes */
+            nodes: number;
         };
         /**
          * JobCreate
@@ -950,6 +975,27 @@ export interface components {
             y_um: number[];
         };
         /**
+         * MacroStates
+         * @description Hard macros by what may be done with them; they add up to `counts.hard_macros`.
+         */
+        MacroStates: {
+            /**
+             * Free
+             * @description May move; no file says where they are (UNPLACED)
+             */
+            free: number;
+            /**
+             * Hint
+             * @description May move; the files say where to start from (PLACED)
+             */
+            hint: number;
+            /**
+             * Locked
+             * @description May not be moved: FIXED, COVER, terminals, what a .plc or a rule fixes
+             */
+            locked: number;
+        };
+        /**
          * Method
          * @description How a job places. auto = learning and search together.
          * @enum {string}
@@ -1127,6 +1173,52 @@ export interface components {
             rank: number;
         };
         /**
+         * PreviewRead
+         * @description What was found in the files, before the cells are clustered.
+         */
+        PreviewRead: {
+            /** Blockages */
+            blockages: number;
+            counts: components["schemas"]["Counts"];
+            /**
+             * Die Um
+             * @description Corners of the die, from the canvas's lower left one, where a file gives it
+             */
+            die_um?: [
+                number,
+                number
+            ][];
+            /**
+             * Grid Um
+             * @description Manufacturing grid, of designs from LEF/DEF
+             */
+            grid_um?: number | null;
+            /**
+             * Macro Height
+             * @description Of Bookshelf: movable nodes higher than this were taken for macros
+             */
+            macro_height?: number | null;
+            macros: components["schemas"]["MacroStates"];
+            /** Macros With Halo */
+            macros_with_halo: number;
+            /**
+             * Node Heights
+             * @description Of Bookshelf: movable nodes by height, the highest first, at most 1,000 heights. Those above a `macro_height` add up to the macros that reading with it would find
+             */
+            node_heights?: components["schemas"]["HeightCount"][];
+            /**
+             * Rectilinear
+             * @description Whether the die has more than four corners
+             * @default false
+             */
+            rectilinear: boolean;
+            /**
+             * Units Per Um
+             * @description Database units, of designs from LEF/DEF
+             */
+            units_per_um?: number | null;
+        };
+        /**
          * Problem
          * @description Problem details (RFC 9457): the body of every error.
          * @example {
@@ -1196,17 +1288,20 @@ export type EventKind = components['schemas']['EventKind'];
 export type EventRead = components['schemas']['EventRead'];
 export type HaloRead = components['schemas']['HaloRead'];
 export type Health = components['schemas']['Health'];
+export type HeightCount = components['schemas']['HeightCount'];
 export type JobCreate = components['schemas']['JobCreate'];
 export type JobPage = components['schemas']['JobPage'];
 export type JobRead = components['schemas']['JobRead'];
 export type JobState = components['schemas']['JobState'];
 export type LayoutRead = components['schemas']['LayoutRead'];
+export type MacroStates = components['schemas']['MacroStates'];
 export type Method = components['schemas']['Method'];
 export type MetricPoint = components['schemas']['MetricPoint'];
 export type MetricsRead = components['schemas']['MetricsRead'];
 export type PinSide = components['schemas']['PinSide'];
 export type PlacementPage = components['schemas']['PlacementPage'];
 export type PlacementRead = components['schemas']['PlacementRead'];
+export type PreviewRead = components['schemas']['PreviewRead'];
 export type Problem = components['schemas']['Problem'];
 export type SessionCreate = components['schemas']['SessionCreate'];
 export type $defs = Record<string, never>;
@@ -1266,10 +1361,28 @@ export interface operations {
                     /** @description The netlist and, if there is one, its .plc; .gz everywhere */
                     files: string[];
                     /**
+                     * Lock Placed
                      * @description Of LEF/DEF: what is PLACED stays where it is, as FIXED does
                      * @default false
                      */
                     lock_placed?: boolean;
+                    /**
+                     * Macro Height
+                     * @description Of Bookshelf: movable nodes higher than this, in the files' units, are macros; a row by default
+                     */
+                    macro_height?: number | null;
+                    /**
+                     * Macros On Soft Blockages
+                     * @description Of LEF/DEF: SOFT and PARTIAL placement blockages do not keep macros out
+                     * @default false
+                     */
+                    macros_on_soft_blockages?: boolean;
+                    /**
+                     * Missing Cells As Points
+                     * @description Of LEF/DEF: cell types that no LEF defines are points without size, not an error
+                     * @default false
+                     */
+                    missing_cells_as_points?: boolean;
                     /** @description Default: the first file's name */
                     name?: string;
                 };

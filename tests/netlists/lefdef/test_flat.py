@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from netlists.errors import InputError
-from netlists.lefdef.flat import Options
 from netlists.lefdef.load import kind_of
 from netlists.load import load_design
 from netlists.model import Design, NodeKind, Orientation, pin_positions_um
+from netlists.options import Options
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -82,7 +82,7 @@ def test_states(write: Write, lef_text: str, def_text: str) -> None:
     assert design.start.fixed[hard].tolist() == [False, True, False, True]
     assert design.derived["fixed"].startswith("2 macros locked, 1 with a hint, 1 free")
     assert not design.has_start  # c is UNPLACED
-    locked = load(write, lef_text, text, placed_is_locked=True)
+    locked = load(write, lef_text, text, lock_placed=True)
     assert locked.start.fixed[hard].tolist() == [True, True, False, True]
 
 
