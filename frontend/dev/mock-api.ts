@@ -69,6 +69,8 @@ function addDesign(id: string, name: string, hard: number, soft: number, message
     start_costs: costs(1.08),
     start_problems: [],
     lock_placed: false,
+    missing_cells_as_points: false,
+    macros_on_soft_blockages: false,
     ...messages,
   });
 }
