@@ -62,6 +62,39 @@ DESIGN = {
     "start_costs": COSTS,
     "start_problems": [],
 }
+TOPOLOGY = {
+    "cells": [
+        {"name": "east", "actors": 3, "caches": 1, "replay_shards": 1},
+        {"name": "west", "actors": 2, "caches": 1, "replay_shards": 1},
+    ],
+    "learners": 1,
+    "devices": 1,
+    "optimisers": 1,
+    "start_smaller": False,
+}
+ROLE = {
+    "id": "3d5f7a9b1c2e4f60a8b6c4d2e0f1a3b5",
+    "role": "actor",
+    "cell": "east",
+    "index": 0,
+    "host": "actor-1",
+    "pid": 4711,
+    "address": None,
+    "version": "0.1.0",
+    "state": "running",
+    "alive": True,
+    "stopping": False,
+    "restarting": False,
+    "heartbeat_age_s": 0.8,
+    "steps_per_s": 806.0,
+    "model_version": 410,
+    "model_age_s": 0.4,
+    "versions_behind": 2,
+    "model_source": "10.0.0.7:40123",
+    "bytes_in": 61341696,
+    "bytes_out": 93323264,
+    "rss_mb": 496.0,
+}
 JOB = {
     "id": JOB_ID,
     "design_id": DESIGN_ID,
@@ -85,6 +118,7 @@ JOB = {
     "start_costs": {**COSTS, "proxy_cost": 0.9911},
     "best_costs": COSTS,
     "best_placement_id": PLACEMENT_ID,
+    "topology": TOPOLOGY,
 }
 PLACEMENT = {
     "id": PLACEMENT_ID,
@@ -105,6 +139,19 @@ EXAMPLES: dict[str, Any] = {
     "DesignPage": {"items": [DESIGN], "next_cursor": None},
     "JobCreate": {"design_id": DESIGN_ID, "method": "auto", "seconds": 60, "seed": 0, "workers": 2},
     "JobRead": JOB,
+    "TopologySpec": TOPOLOGY,
+    "TopologyPatch": {"cells": [{"name": "east", "actors": 6}]},
+    "RolesRestart": {"role": "actor", "cell": "east"},
+    "RoleRead": ROLE,
+    "TopologyRead": {
+        "job_id": JOB_ID,
+        "state": "running",
+        "local": False,
+        "desired": TOPOLOGY,
+        "queues": [{"queue": "actor.east", "wanted": 3, "present": 1, "allowed": 2}],
+        "waiting_for": ["actor.east: 1 of 3"],
+        "roles": [ROLE],
+    },
     "JobPage": {"items": [JOB], "next_cursor": None},
     "PlacementRead": PLACEMENT,
     "PlacementPage": {"items": [PLACEMENT], "next_cursor": None},

@@ -39,6 +39,9 @@ KINDS = {
         "an option of reading has a value that it cannot have; both are named",
         "Correct the form field that `detail` names, or leave it out.",
     ),
+    "bad-topology": Kind(
+        422, "the numbers leave nothing to run, or exceed a limit, which is named", "Send numbers within the limits."
+    ),
     "body-too-large": Kind(
         413, "over the limit of bytes, which is named", "Pack the files with gzip, or have MAX_UPLOAD_BYTES raised."
     ),
@@ -63,7 +66,12 @@ KINDS = {
     "invalid-request": Kind(
         422, "fields, values and what is allowed", "Correct the fields that `errors` lists and send it again."
     ),
+    "job-does-not-learn": Kind(
+        409, "the job's method has no topology", "Start a job of method auto or rl to have actors and learners."
+    ),
     "job-not-found": Kind(404, "no such job", LOOK_IT_UP),
+    "job-not-running": Kind(409, "the job has no roles yet", "Wait until its state is `running`."),
+    "job-over": Kind(409, "the job has ended", "Start another job; one that is over has no processes."),
     "method-not-allowed": Kind(
         405, "the address is right, the method is not", "Use a method that /api/v1/openapi.json lists for the address."
     ),
@@ -84,10 +92,18 @@ KINDS = {
         "no such placement, or it was pushed out of the leaderboard",
         "Ask for the job's placements; those listed are kept.",
     ),
+    "role-not-found": Kind(
+        404, "no living role matches", "Look the roles up in the job's topology; `alive` says which live."
+    ),
     "too-many-files": Kind(
         413, "over the limit of files, which is named", "Join the parts of the netlist, or have MAX_FILES raised."
     ),
     "too-many-streams": Kind(429, "poll instead", "Close other streams, or ask GET /jobs/{id} now and then."),
+    "topology-too-large": Kind(
+        422,
+        "more processes than one machine may bear",
+        "Ask for fewer, or run the service with PLACEWRIGHT_ROLES=queues and workers on other hosts.",
+    ),
     "unauthorized": Kind(
         401,
         "token or session missing or not valid",

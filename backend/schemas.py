@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -24,6 +24,7 @@ class Method(StrEnum):
 
 
 MAX_SECONDS = 7 * 86400
+LEARNING_METHODS = (Method.AUTO, Method.RL)
 WORK_METHODS = (
     Method.SEARCH,
     Method.ANALYTIC,
@@ -242,6 +243,133 @@ class LayoutRead(Schema):
     )
 
 
+# --- topology of a job that learns
+
+MAX_CELLS = 64
+MAX_ACTORS = 4096  # of one job, all cells together
+MAX_LOCAL_ROLES = 64  # of one job where roles are children of the run
+CELL_PATTERN = r"^[A-Za-z0-9_-]{1,32}$"
+Actors = Annotated[int, Field(ge=0, le=1024, description="Processes that act")]
+Caches = Annotated[int, Field(ge=0, le=16, description="Model caches; 0: actors read from other cells or the learner")]
+Shards = Annotated[int, Field(ge=0, le=16, description="Replay shards; 0: actors write to other cells")]
+
+
+class RoleName(StrEnum):
+    """What a process of a job does."""
+
+    LEARNER = "learner"
+    ACTOR = "actor"
+    CACHE = "cache"
+    REPLAY = "replay"
+    OPTIMISER = "optimiser"
+
+
+class CellSpec(Schema):
+    """Processes of one cell: a group of hosts with a cheap network between them."""
+
+    name: str = Field(pattern=CELL_PATTERN, description="Part of its queues' names, actor.NAME and so on")
+    actors: Actors = 1
+    caches: Caches = 1
+    replay_shards: Shards = 1
+
+
+class TopologySpec(Schema):
+    """Which processes a job that learns is to have."""
+
+    cells: list[CellSpec] = Field(min_length=1, max_length=MAX_CELLS)
+    learners: int = Field(1, ge=1, le=16, description="Processes that train together")
+    devices: int = Field(1, ge=1, le=64, description="Devices of each learner, the batch spread over them")
+    optimisers: int = Field(1, ge=1, le=64, description="Processes that search; children of the run in any case")
+    start_smaller: bool = Field(
+        False, description="Start with the workers that there are and grow; else wait until all have come"
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        names = [cell.name for cell in self.cells]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"cell {twice[0]!r} is there {names.count(twice[0])} times, each name must be there once")
+        actors = sum(cell.actors for cell in self.cells)
+        if not 1 <= actors <= MAX_ACTORS:
+            raise ValueError(f"{actors} actors in all cells together, allowed are 1 to {MAX_ACTORS}")
+        if not any(cell.replay_shards for cell in self.cells):
+            raise ValueError("0 replay shards in all cells together, at least 1 is needed")
+        return self
+
+
+class CellPatch(Schema):
+    """New numbers for one cell; what is left out stays. A name that is new makes a cell (numbers left out: 0)."""
+
+    name: str = Field(pattern=CELL_PATTERN)
+    actors: Actors | None = None
+    caches: Caches | None = None
+    replay_shards: Shards | None = None
+
+
+class TopologyPatch(Schema):
+    """Scales a job up or down. Cells that are not named stay as they are."""
+
+    cells: list[CellPatch] = Field(min_length=1, max_length=MAX_CELLS)
+
+
+class RolesRestart(Schema):
+    """Which roles to restart, one after another; all conditions must hold, none given = every role."""
+
+    role: RoleName | None = None
+    cell: str | None = Field(None, pattern=CELL_PATTERN)
+    index: int | None = Field(None, ge=0)
+
+
+class RoleRead(Schema):
+    """One process of a job, as it last reported. Figures that it does not have are null."""
+
+    id: str
+    role: RoleName
+    cell: str = Field(description='"" for learners and optimisers, which belong to no cell')
+    index: int
+    host: str
+    pid: int
+    address: str | None = Field(description="Where it serves others")
+    version: str = Field(description="Of the program")
+    state: str = Field(description='In words: "running", "waiting for …", "stopped", "failed: …"')
+    alive: bool = Field(description="Heard of within three heartbeats, and not ended")
+    stopping: bool = Field(description="Told to stop")
+    restarting: bool = Field(description="Waits for its turn of a rolling restart")
+    heartbeat_age_s: float = Field(description="By the database's clock")
+    steps_per_s: float | None = Field(None, description="Actor: environment steps; learner: updates")
+    model_version: int | None = Field(None, description="Actor, cache: of the model held; learner: of the newest")
+    model_age_s: float | None = Field(None, description="Since that version came")
+    versions_behind: int | None = Field(None, description="The learner's newest version less this one's")
+    model_source: str | None = Field(None, description="Address that the model came from")
+    queue_fill: float | None = Field(None, description="Replay shard: share of its places that are taken, 0-1")
+    bytes_held: int | None = Field(None, description="Replay shard: before compression")
+    bytes_in: int | None = Field(None, description="Since its start: models or unrolls taken, before compression")
+    bytes_out: int | None = Field(None, description="Since its start: unrolls or models given, before compression")
+    rss_mb: float | None = None
+    refused_unrolls: int | None = Field(None, description="Learner: unrolls that were nonsense")
+
+
+class QueueRead(Schema):
+    """Places on one role queue: what this job wants, has, and may have beside other jobs."""
+
+    queue: str
+    wanted: int
+    present: int = Field(description="Alive and not told to stop")
+    allowed: int | None = Field(description="Its fair share of the workers' slots; null where roles are local")
+
+
+class TopologyRead(Schema):
+    """What a job is to have and what it has."""
+
+    job_id: str
+    state: JobState
+    local: bool = Field(description="Roles are children of the run; else workers take them from queues")
+    desired: TopologySpec
+    queues: list[QueueRead]
+    waiting_for: list[str] = Field(description='What is missing, in words: "actor.east: 1 of 3"; empty = complete')
+    roles: list[RoleRead]
+
+
 class JobCreate(Schema):
     design_id: str
     method: Method = Method.AUTO
@@ -267,6 +395,17 @@ class JobCreate(Schema):
         description="Rules of this job, on top of the design's: the object of a constraints file (docs/constraints.md)",
         examples=[{"version": 1, "macro_spacing_um": 2, "macros": [{"pattern": "*", "halo_um": [1, 1, 1, 1]}]}],
     )
+    topology: TopologySpec | None = Field(
+        None, description="Methods auto and rl: the processes, in place of those that `workers` would give"
+    )
+
+    @model_validator(mode="after")
+    def _only_learning_has_a_topology(self) -> Self:
+        if self.topology is not None and self.method not in LEARNING_METHODS:
+            raise ValueError(
+                f"topology with method {self.method}: nothing learns; methods with one: {', '.join(LEARNING_METHODS)}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
@@ -302,6 +441,7 @@ class JobRead(Schema):
     best_costs: Costs | None = Field(None, description="Costs of the best legal placement so far")
     best_placement_id: str | None = None
     constrained: bool = Field(False, description="Whether the job has constraints of its own")
+    topology: TopologySpec | None = Field(None, description="The processes it is to have; null where nothing learns")
 
 
 class JobPage(Schema):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from backend.jobs.store import RoleRecord
+from backend.jobs.records import RoleRecord
 
 # Rates add up over processes; the others are means over the processes that report them.
 SUMMED = {

@@ -18,7 +18,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
@@ -26,7 +26,8 @@ from sqlalchemy.exc import OperationalError
 from backend.core.config import get_settings
 from backend.jobs.records import JobRecord
 from backend.jobs.store import JobStore
-from backend.schemas import EventKind, JobState
+from backend.jobs.topology import RoleKey, learning_keys
+from backend.schemas import LEARNING_METHODS, EventKind, JobState, RoleName, TopologySpec
 from netlists.errors import InputError
 from netlists.model import Design
 from placement.legal import check_feasible
@@ -35,9 +36,10 @@ from workers.leaderboard import Leaderboard
 from workers.metrics import role_metrics, search_progress
 from workers.processes import PARENT_VARIABLE, die_with_parent, process_start_s, this_host
 from workers.results import IllegalResultError
-from workers.role_set import Roles, make_role_set, waiting_queues
+from workers.role_set import Roles, make_role_set, waiting
 from workers.start import job_design, legal_start
-from workers.topology import LEARNING_METHODS, Topology, learning_available, plan
+from workers.topology import learning_available, plan
+from workers.watchdog import RollingRestart, Watchdog
 
 log = logging.getLogger("placewright.run")
 
@@ -55,8 +57,9 @@ LAST_RESULTS_S = 0.5  # for roles to end and hand in what they have
 JUDGE_READY = 1.5  # times what this process took to start and to read, the judge is called before the search ends
 LATER_S = 30.0  # after the job's end, for netlists of entries that are not its best
 WRITING_SHARE = 0.2  # of the time, at most, goes into writing improvements: the cores are the search's
-TELL_WAITING_S = 20.0  # a role that no worker has taken by then is told of
+TELL_WAITING_S = 20.0  # between two events that tell of roles that no worker has taken
 MAX_RESTARTS = 5  # of one role process; a role that dies at once each time is a fault to be told, not hidden
+LIVED_S = 120.0  # after which earlier deaths of a role are forgotten
 DATABASE_AWAY_S = 120.0  # a run goes on without its database for this long
 
 
@@ -83,6 +86,12 @@ class Run:
         self.reading_s = 0.0  # that this process has taken to start and to read the design
         self.board: Leaderboard | None = None
         self.roles: Roles | None = None
+        self.topology: TopologySpec | None = None  # what the job is to have now
+        self.watchdog = Watchdog()
+        self.rolling = RollingRestart()
+        self.tell_waiting_s = 0.0
+        self.told_waiting = ""
+        self.optimisers: list[RoleKey] = []
         self.searching: set[int] = set()  # members of the portfolio whose rounds are not over
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -146,6 +155,7 @@ class Run:
                 continue
             if answer.cancel_requested:
                 self.cancelled.set()
+            self.topology = answer.topology or self.topology
             if answer.lost and not self.ended.is_set():
                 self.lost.set()
 
@@ -176,17 +186,19 @@ class Run:
         self.progress = job.progress
         self.begin_s = self.process_s - (job.progress * job.seconds if job.trials is None else 0.0)
         self._enter("reading")
-        topology = self._start_roles() if job.seconds > 0 and job.trials != 0 else None
+        self.topology = job.topology
+        members = self._start_roles() if job.seconds > 0 and job.trials != 0 else 0
         design = job_design(job)
         self.reading_s = time.monotonic() - self.process_s
         check_feasible(design)
         self._check_stop()
+        self._await_workers()
         self._enter("legalising")
         board = self.board = self._start(design)
         self._check_stop()
         self._enter("placing")
-        if topology is not None and self._left_s() > self._reserve_s(board):
-            self._place(board, topology)
+        if members and self._left_s() > self._reserve_s(board):
+            self._place(board, members)
         self._stop_roles()
         self._check_stop()
         self.state = JobState.FINISHING
@@ -232,28 +244,50 @@ class Run:
         board.start(start)
         return board
 
-    def _start_roles(self) -> Topology:
-        """Start all processes; they get ready while this one reads. Optimisers wait for their terms."""
+    def _start_roles(self) -> int:
+        """Start all processes; they get ready while this one reads. Optimisers wait for their terms; their number."""
         can_learn = learning_available()
         if self.job.method in LEARNING_METHODS and not can_learn:
             message = "learning needs dm-reverb (Linux on x86-64); this job searches only"
             if self.job.method == "rl":
                 raise InputError(f"method rl: {message.split(';')[0]}")
             self._event(EventKind.LOG, level="warning", message=message, role="run")
-        topology = plan(self.job.method, self.job.workers, can_learn=can_learn)
+            self.topology = None
+        wanted = plan(self.job, can_learn=can_learn)
+        self.optimisers = [key for key in wanted if key.role == RoleName.OPTIMISER]
         clear_terms(self.job.folder / EXCHANGE)
-        words = ("--members", str(topology.optimisers))
-        self.roles = make_role_set(self.store, self.job, topology, options={"optimiser": words})
+        words = ("--members", str(len(self.optimisers)))
+        self.roles = make_role_set(self.store, self.job, wanted, options={"optimiser": words})
         self.roles.start()
-        return topology
+        return len(self.optimisers)
 
-    def _place(self, board: Leaderboard, topology: Topology) -> None:
+    def _await_workers(self) -> None:
+        """Unless the job may start smaller: until workers have taken all its roles. The time does not count."""
+        if self.roles is None or self.topology is None or self.topology.start_smaller:
+            return
+        begin_s = time.monotonic()
+        restarts: dict[RoleKey, tuple[int, float]] = {}
+        while True:
+            self._check_stop()
+            try:
+                self._mind_roles(restarts)
+            except OperationalError as error:
+                log.warning("database away: %s", error.orig)
+            missing = waiting(self.roles)
+            if not missing:
+                break
+            self.stage = f"waiting for workers: {', '.join(missing)}"
+            self._tell_waiting(missing)
+            self.interrupted.wait(TICK_S)
+        self.begin_s += time.monotonic() - begin_s
+
+    def _place(self, board: Leaderboard, members: int) -> None:
         until_s = self.begin_s + self.job.seconds - self._reserve_s(board)
         # A later attempt goes on with the rounds that are left.
         begin_s = time.monotonic() if self.job.progress == 0 else self.begin_s
         put_terms(self.job.folder / EXCHANGE, begin_s, until_s)
         try:
-            self._watch(board, topology)
+            self._watch(board, members)
         finally:  # also when cancelled or interrupted: what the searches have found by now is kept
             self._stop_roles()
             if not self.lost.is_set():
@@ -265,12 +299,12 @@ class Run:
             message = "no search process found anything better in time: the machine is busy, or the budget is too short"
             self._event(EventKind.LOG, level="warning", message=message, role="run")
 
-    def _watch(self, board: Leaderboard, topology: Topology) -> None:
+    def _watch(self, board: Leaderboard, members: int) -> None:
         """Until the budget is used up: improvements into the leaderboard, dead roles replaced, figures stored."""
-        restarts: dict[tuple[str, int], int] = {}
-        tell_waiting_s = time.monotonic() + TELL_WAITING_S
+        restarts: dict[RoleKey, tuple[int, float]] = {}
+        self.tell_waiting_s = time.monotonic() + TELL_WAITING_S
         next_metrics_s = next_result_s = 0.0
-        self.searching = set(range(topology.optimisers))
+        self.searching = set(range(members))
         # Its members end by themselves at the reserve's begin.
         while self._left_s() > self._reserve_s(board) - LAST_RESULTS_S and self.searching:
             self._check_stop()
@@ -284,13 +318,12 @@ class Run:
                 self._mind_roles(restarts)
                 if board.improved and self._left_s() < self._reserve_s(board) + JUDGE_READY * self.reading_s:
                     board.call_judge()
-                if time.monotonic() >= tell_waiting_s:
-                    tell_waiting_s = float("inf")
-                    self._tell_waiting()
+                self._tell_waiting(waiting(self.roles) if self.roles else [])
                 if time.monotonic() >= next_metrics_s:
                     whole_s = self.job.seconds if self.job.trials is None else time.monotonic() - self.begin_s
                     next_metrics_s = time.monotonic() + max(METRICS_S, whole_s / METRIC_POINTS)
                     self._add_metrics()
+                    self._mind_reports()
             except OperationalError as error:
                 log.warning("database away: %s", error.orig)
                 self.interrupted.wait(1.0)
@@ -306,28 +339,53 @@ class Run:
             self.eta_s = elapsed_s * (1 - progress) / progress if progress > 0 else None
         self.progress = max(self.progress, min(0.99, progress))
 
-    def _mind_roles(self, restarts: dict[tuple[str, int], int]) -> None:
+    def _mind_roles(self, restarts: dict[RoleKey, tuple[int, float]]) -> None:
+        """What has ended is started again; what the job is to have now is started and stopped."""
         assert self.roles is not None
         for gone in self.roles.poll():
-            key = (gone.role, gone.index)
-            restarts[key] = restarts.get(key, 0) + 1
+            count, last_s = restarts.get(gone.key, (0, 0.0))
+            count = 1 if time.monotonic() - last_s > LIVED_S else count + 1
+            restarts[gone.key] = count, time.monotonic()
             last = "\n".join(gone.last_stderr_lines[-5:])
-            if gone.code == 0 and gone.role == "optimiser":
-                self.searching.discard(gone.index)  # its rounds are over
+            if gone.code == 0 and gone.key.role == RoleName.OPTIMISER:
+                self.searching.discard(gone.key.index)  # its rounds are over
                 continue
-            message = f"{gone.role} {gone.index} ended with code {gone.code}"
-            if restarts[key] > MAX_RESTARTS:
-                raise RuntimeError(f"{message} {restarts[key]} times; its last words: {last}")
+            message = f"{gone.key} ended with code {gone.code}"
+            if count > MAX_RESTARTS:
+                raise RuntimeError(f"{message} {count} times; its last words: {last}")
             self._event(
-                EventKind.LOG, level="warning", role=gone.role, message=f"{message}; started again. Last words: {last}"
+                EventKind.LOG,
+                level="warning",
+                role=gone.key.role,
+                message=f"{message}; started again. Last words: {last}",
             )
-            self.roles.restart(gone.role, gone.index)
+            self.store.end_role(self.job_id, gone.key, f"failed: code {gone.code}")
+            self.roles.restart(gone.key)
+        if self.topology is not None:
+            self.roles.set_wanted([*learning_keys(self.topology), *self.optimisers])
 
-    def _tell_waiting(self) -> None:
+    def _mind_reports(self) -> None:
+        """Tell what the roles' reports say to people; carry a rolling restart on."""
         assert self.roles is not None
-        if queues := waiting_queues(self.roles):
-            message = f"no worker has taken what waits on: {', '.join(queues)} (placewright worker --queues …)"
+        records = self.store.roles(self.job_id)
+        if self.topology is not None:
+            for message in self.watchdog.look(records, waiting(self.roles)):
+                self._event(EventKind.LOG, level="warning", role="run", message=message)
+        stale_after_s = get_settings().role_stale_seconds
+        following = self.rolling.next(records, lambda r: not r.ended and r.heartbeat_age_s <= stale_after_s)
+        if following is not None:
+            self._event(EventKind.LOG, level="info", role=following.role, message=f"restarting {following.key}")
+            self.store.end_role(self.job_id, following.key, following.state, following.pid)
+            self.roles.stop_one(following.key)
+
+    def _tell_waiting(self, missing: Sequence[str]) -> None:
+        if not missing or time.monotonic() < self.tell_waiting_s:
+            return
+        self.tell_waiting_s = time.monotonic() + TELL_WAITING_S
+        message = f"waiting for workers, {', '.join(missing)} (placewright worker --queues …)"
+        if message != self.told_waiting:
             self._event(EventKind.LOG, level="warning", message=message, role="run")
+        self.told_waiting = message
 
     def _stop_roles(self) -> None:
         roles, self.roles = self.roles, None

@@ -20,6 +20,7 @@ from backend.jobs import recovery
 from backend.jobs.store import JobStore
 from backend.schemas import JobState
 from workers.processes import group_members, stop_group, this_host
+from workers.sight import Sight
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class Sweeper:
         self.broker = broker
         self.settings = settings
         self.host = this_host()
+        self._sight = Sight(settings.stale_after_seconds)
         self._clean: set[str] = set()  # jobs lately ended that were looked at
 
     def run(self, stop: threading.Event) -> None:
@@ -71,10 +73,13 @@ class Sweeper:
             self.broker.send(RUN_JOB, job_id, queue=RUN_QUEUE)
 
     def _dead_runs(self) -> None:
+        clear = self._sight.clear()  # just after the database was away all runs seem dead
         stale = {lease.job_id for lease in recovery.silent_leases(self.store, self.settings.stale_after_seconds)}
         for lease in recovery.silent_leases(self.store, min(DEAD_RUN_S, self.settings.stale_after_seconds)):
             here = lease.host == self.host and lease.pgid is not None
-            if lease.job_id not in stale and not (here and not group_members(lease.pgid or 0, lease.job_id)):
+            if not (clear and lease.job_id in stale) and not (
+                here and not group_members(lease.pgid or 0, lease.job_id)
+            ):
                 continue
             if here and lease.pgid is not None:
                 stop_group(lease.pgid, lease.job_id, grace_s=KILL_GRACE_S)

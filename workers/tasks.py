@@ -29,7 +29,9 @@ from backend.designs import service as designs
 from backend.jobs import recovery
 from backend.jobs.records import JobRecord, UnknownJobError
 from backend.jobs.store import ACTIVE, JobStore
+from backend.jobs.topology import RoleKey
 from backend.schemas import JobState
+from workers.menger.launch import log_name, role_command
 from workers.processes import JOB_VARIABLE, child_environment, ending, group_members, signal_group, stop_group
 
 log = logging.getLogger(__name__)
@@ -209,25 +211,33 @@ class RunWatch:
 
 
 @shared_task(name=ROLE)
-def role(job_id: str, role: str, index: int) -> None:
+def role(job_id: str, role: str, cell: str, index: int) -> None:
     """One role of a running job on this host, as long as the job runs."""
-    store = get_store()
+    store, settings = get_store(), get_settings()
+    key = RoleKey(role, cell, index)
     try:
         job = store.job(job_id)
+        known = [record for record in store.roles(job_id, role) if record.key == key and not record.ended]
     except UnknownJobError:
         return
     if stopping.is_set() or job.state not in ACTIVE:
         return  # a late message: the job is over
+    if any(record.heartbeat_age_s <= settings.role_stale_seconds for record in known):
+        return  # asked for twice: another worker was quicker
     folder = job.folder / "roles"
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "workers.cli.main", "role", role, "--job", job_id, "--index", str(index)]
-    process = _spawn(command, folder / f"{role}-{index}.log", job_id=job_id, dies_with_worker=True)
+    process = _spawn(role_command(key, job_id), folder / log_name(key), job_id=job_id, dies_with_worker=True)
     while process.poll() is None:
         _wait(process, POLL_S)
         if stopping.is_set():
             stop_group(process.pid, job_id, grace_s=STOP_GRACE_S)
     signal_group(process.pid, signal.SIGKILL)
-    log.info("job %s: role %s %d %s", job_id, role, index, ending(process.returncode))
+    words = ending(process.returncode)
+    log.info("job %s: %s %s", job_id, key, words)
+    try:  # one that was killed could not tell it itself
+        store.end_role(job_id, key, f"failed: {words}" if process.returncode else "stopped", process.pid)
+    except Exception as error:
+        log.warning("job %s: end of %s not recorded: %s", job_id, key, error)
 
 
 def tail(path: Path, start: int = 0) -> str:

@@ -66,14 +66,15 @@ def run_worker(settings: Settings, queues: Sequence[str]) -> None:
     store = JobStore.from_url(settings.database_url, settings.data)
     broker = Broker(settings)
     sweeper = Sweeper(store, broker, settings)
+    slots = {queue: slots_of(queue, settings) for queue in queues}
     supervisor = Supervisor(
-        {f"queue {queue}": celery_command(queue, slots_of(queue, settings)) for queue in queues},
+        {f"queue {queue}": celery_command(queue, count) for queue, count in slots.items()},
         {**settings.environment(), "TMPDIR": str(scratch)},
     )
     supervisor.start()
     worker_id = new_id()
     threads = [
-        threading.Thread(target=_beat, args=(store, settings, worker_id, queues, stop), name="heartbeat"),
+        threading.Thread(target=_beat, args=(store, settings, worker_id, slots, stop), name="heartbeat"),
         threading.Thread(target=sweeper.run, args=(stop,), name="sweeper"),
     ]
     for thread in threads:
@@ -92,10 +93,10 @@ def run_worker(settings: Settings, queues: Sequence[str]) -> None:
         store.close()
 
 
-def _beat(store: JobStore, settings: Settings, worker_id: str, queues: Sequence[str], stop: threading.Event) -> None:
+def _beat(store: JobStore, settings: Settings, worker_id: str, slots: dict[str, int], stop: threading.Event) -> None:
     while True:
         try:
-            recovery.worker_heartbeat(store, worker_id, this_host(), os.getpid(), list(queues))
+            recovery.worker_heartbeat(store, worker_id, this_host(), os.getpid(), slots)
         except Exception as error:
             log.warning("heartbeat not written: %s", error)
         if stop.wait(settings.heartbeat_seconds):

@@ -52,6 +52,7 @@ class Settings(BaseSettings):
     max_streams: int = Field(256, ge=1, description="Open event streams of one API process")
 
     heartbeat_seconds: float = Field(5, gt=0, description="Runs, roles and workers write at least this often")
+    role_heartbeat_seconds: float = Field(2, gt=0, description="Roles of a job write this often")
     sweep_seconds: float = Field(5, gt=0, description="Between two rounds of the sweeper")
     attempts: int = Field(3, ge=1, description="Starts of one job before it counts as failed")
     cancel_grace_seconds: float = Field(10, ge=0, description="From a cancel to SIGTERM; as long again to SIGKILL")
@@ -95,6 +96,11 @@ class Settings(BaseSettings):
     def stale_after_seconds(self) -> float:
         """A lease, role or worker not heard of for this long is taken for dead: three missed heartbeats."""
         return 3 * self.heartbeat_seconds
+
+    @property
+    def role_stale_seconds(self) -> float:
+        """The same for a role of a job."""
+        return 3 * self.role_heartbeat_seconds
 
     def check_binding(self) -> None:
         """Refuse to listen beyond this machine with nothing but a token made by chance. Raises SettingsError."""

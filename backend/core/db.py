@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
 
+from backend.core.tables import UtcDateTime
 from netlists.errors import PlacewrightError
 
 T = TypeVar("T")
@@ -63,8 +64,14 @@ class Database:
         """Run `work` in a transaction that only reads: one consistent view."""
         return self._run(work, self.engine)
 
-    def write(self, work: Callable[[Session], T]) -> T:
-        """Run `work` in a transaction that may write, and commit."""
+    def write(self, work: Callable[[Session], T], *, durable: bool = True) -> T:
+        """Run `work` in a transaction that may write, and commit.
+
+        Not durable: the commit does not wait for the disk (PostgreSQL; SQLite's write-ahead log never does), so that a
+        crash of the database's machine may undo it.
+        """
+        if not durable and not self.is_sqlite:
+            return self._run(_not_durable(work), self.engine)
         return self._run(work, self.engine.execution_options(placewright_write=True))
 
     def _run(self, work: Callable[[Session], T], engine: sa.Engine) -> T:
@@ -84,11 +91,25 @@ class Database:
             return datetime.now(UTC)
         return session.scalar(sa.select(sa.func.clock_timestamp(type_=sa.DateTime(timezone=True)))).astimezone(UTC)  # type: ignore[union-attr]
 
+    def clock(self) -> sa.ColumnElement[datetime]:
+        """The same time as `now`, as part of a statement: costs no question of its own."""
+        if self.is_sqlite:
+            return sa.literal(datetime.now(UTC), UtcDateTime())
+        return sa.func.clock_timestamp(type_=UtcDateTime())
+
     def dispose(self) -> None:
         with self._lock:
             if self._engine is not None and self._pid == os.getpid():
                 self._engine.dispose()
             self._engine = None
+
+
+def _not_durable(work: Callable[[Session], T]) -> Callable[[Session], T]:
+    def begin(session: Session) -> T:
+        session.execute(sa.text("SET LOCAL synchronous_commit TO OFF"))
+        return work(session)
+
+    return begin
 
 
 def _is_transient(error: sa.exc.OperationalError) -> bool:

@@ -88,6 +88,8 @@ class JobRow(Base):
     workers: Mapped[int]
     constraints: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of its own, as asked for
     from_scratch: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
+    topology: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # as asked for
+    scaled_topology: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # as changed since
     state: Mapped[str] = mapped_column(sa.String(16), index=True)
     stage: Mapped[str | None]
     cause: Mapped[str | None]
@@ -105,6 +107,7 @@ class JobRow(Base):
     pgid: Mapped[int | None]
     heartbeat_at: Mapped[datetime | None]
     attempt: Mapped[int]
+    version: Mapped[str | None] = mapped_column(sa.String(32))  # of the program that runs it; its roles' too
     cancel_requested_at: Mapped[datetime | None]
     enqueued_at: Mapped[datetime]
     enqueued_count: Mapped[int]
@@ -166,15 +169,17 @@ class RoleRow(Base):
     id: Mapped[str] = mapped_column(Id, primary_key=True)
     job_id: Mapped[str] = mapped_column(sa.ForeignKey("jobs.id", ondelete="CASCADE"), index=True)
     role: Mapped[str] = mapped_column(sa.String(32))
-    cell: Mapped[int]
+    cell: Mapped[str] = mapped_column(sa.String(32))  # "" of roles that belong to none
     index: Mapped[int]
     address: Mapped[str | None]
     pid: Mapped[int]
     host: Mapped[str]
-    state: Mapped[str] = mapped_column(sa.String(32))
+    state: Mapped[str]
     stats: Mapped[dict[str, Any]]
     heartbeat_at: Mapped[datetime]
     stop_requested: Mapped[bool]
+    restart_requested: Mapped[bool]  # in a rolling restart, its turn has not come yet
+    version: Mapped[str] = mapped_column(sa.String(32))
 
 
 class WorkerRow(Base):
@@ -185,5 +190,6 @@ class WorkerRow(Base):
     host: Mapped[str]
     pid: Mapped[int]
     queues: Mapped[list[Any]]
+    slots: Mapped[dict[str, Any]]  # queue -> tasks at a time
     started_at: Mapped[datetime]
     heartbeat_at: Mapped[datetime]

@@ -12,8 +12,19 @@ from fastapi.responses import FileResponse, StreamingResponse
 
 from backend.core.errors import ConflictError, NotFoundError, document
 from backend.core.paging import DEFAULT_LIMIT, MAX_LIMIT
-from backend.jobs import service
-from backend.schemas import JobCreate, JobPage, JobRead, JobState, MetricsRead, PlacementPage, PlacementRead
+from backend.jobs import service, topology_service
+from backend.schemas import (
+    JobCreate,
+    JobPage,
+    JobRead,
+    JobState,
+    MetricsRead,
+    PlacementPage,
+    PlacementRead,
+    RolesRestart,
+    TopologyPatch,
+    TopologyRead,
+)
 from backend.services import ServicesDep
 
 jobs = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -58,6 +69,8 @@ def create_job(
     ] = None,
 ) -> JobRead:
     """Start a placement job on a ready design; poll GET /jobs/{id} or listen on /jobs/{id}/events."""
+    if body.topology is not None:
+        topology_service.check_size(services.settings, body.topology)
     job, created = service.create(services.database, services.store, services.broker, body, idempotency_key)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     if not created:
@@ -119,6 +132,26 @@ def get_metrics(
 ) -> MetricsRead:
     """Values over the time of a job: the cost curve and the figures of learning and search."""
     return service.metrics(services.database, job_id, after_s)
+
+
+@jobs.get("/{job_id}/topology", responses=document(401, 404, 409))
+def get_topology(job_id: str, services: ServicesDep) -> TopologyRead:
+    """The processes of a job that learns: what it is to have, what it has, what it waits for."""
+    return topology_service.read(services.database, services.store, services.settings, job_id)
+
+
+@jobs.patch("/{job_id}/topology", responses=document(401, 404, 409, 422))
+def scale_job(job_id: str, body: TopologyPatch, services: ServicesDep) -> TopologyRead:
+    """Scale cells up or down; the run starts and stops processes within seconds."""
+    topology_service.scale(services.database, services.store, services.settings, job_id, body)
+    return topology_service.read(services.database, services.store, services.settings, job_id)
+
+
+@jobs.post("/{job_id}/roles/restart", status_code=202, responses=document(401, 404, 409, 422))
+def restart_roles(job_id: str, body: RolesRestart, services: ServicesDep) -> TopologyRead:
+    """Restart roles one after another: each is there again before the next one stops."""
+    topology_service.restart(services.database, services.store, job_id, body)
+    return topology_service.read(services.database, services.store, services.settings, job_id)
 
 
 @jobs.get("/{job_id}/placements", responses=document(401, 404))

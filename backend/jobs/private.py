@@ -20,7 +20,7 @@ from backend.core.migrate import migrate
 from backend.core.tables import DesignRow, JobRow
 from backend.designs.folders import clustered_folder
 from backend.jobs.store import JobStore
-from backend.schemas import DesignState, JobState
+from backend.schemas import DesignState, JobState, TopologySpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,7 @@ def create_private_job(
     constraints: Mapping[str, Any] | None = None,
     trials: int | None = None,
     from_scratch: bool = False,
+    topology: TopologySpec | None = None,
     clustered: Sequence[Path] = (),
 ) -> PrivateJob:
     """Make `folder` a data folder holding one design (these files) and one job that waits to be run.
@@ -97,6 +98,7 @@ def create_private_job(
                 workers=workers,
                 constraints=None if constraints is None else dict(constraints),
                 from_scratch=from_scratch,
+                topology=None if topology is None else topology.model_dump(mode="json"),
                 state=JobState.QUEUED,
                 progress=0.0,
                 created_at=now,

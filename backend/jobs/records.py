@@ -7,11 +7,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from backend.schemas import JobState
+from backend.jobs.topology import RoleKey
+from backend.schemas import JobState, TopologySpec
+from netlists.errors import PlacewrightError
 
 
 class UnknownJobError(LookupError):
     """No job has this id."""
+
+
+class RoleRefusedError(PlacewrightError):
+    """A role process may not join a job; the message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +37,7 @@ class JobRecord:
     seed: int
     workers: int
     constraints: dict[str, Any] | None  # of the job's own, on top of the design's
+    topology: TopologySpec | None  # the processes it is to have now; None where nothing learns
     from_scratch: bool
     state: JobState
     stage: str | None  # what the run does now, in words
@@ -53,6 +60,7 @@ class Heartbeat:
     """What a run learns each time it reports."""
 
     cancel_requested: bool
+    topology: TopologySpec | None  # what the job is to have now, if it learns
     lost: bool  # the lease belongs to another, or the job is over: stop, and write nothing more
 
 
@@ -82,11 +90,22 @@ class PlacementRecord:
 class RoleRecord:
     id: str
     role: str
-    cell: int
+    cell: str  # "" of roles that belong to none
     index: int
     address: str | None
     pid: int
     host: str
     state: str
     stats: dict[str, Any]
-    heartbeat_age_s: float
+    heartbeat_age_s: float  # by the database's clock
+    version: str
+    stop_requested: bool = False
+    restart_requested: bool = False
+
+    @property
+    def key(self) -> RoleKey:
+        return RoleKey(self.role, self.cell, self.index)
+
+    @property
+    def ended(self) -> bool:
+        return self.state.startswith(("stopped", "failed"))

@@ -181,15 +181,17 @@ def abandoned_designs(store: JobStore) -> list[str]:
 # Workers
 
 
-def worker_heartbeat(store: JobStore, worker_id: str, host: str, pid: int, queues: list[str]) -> None:
-    """A `placewright worker` says that it lives; ones long silent are forgotten."""
+def worker_heartbeat(store: JobStore, worker_id: str, host: str, pid: int, slots: dict[str, int]) -> None:
+    """A `placewright worker` says that it lives, and how many tasks of which queues it takes at a time; ones long
+    silent are forgotten."""
 
     def work(session: Session) -> None:
         now = store.database.now(session)
         row = session.get(WorkerRow, worker_id)
         if row is None:
-            row = WorkerRow(id=worker_id, host=host, pid=pid, queues=queues, started_at=now, heartbeat_at=now)
+            row = WorkerRow(id=worker_id, host=host, pid=pid, started_at=now)
             session.add(row)
+        row.queues, row.slots = list(slots), slots
         row.heartbeat_at = now
         session.execute(sa.delete(WorkerRow).where(WorkerRow.heartbeat_at < now - timedelta(days=1)))
 

@@ -18,6 +18,7 @@ from backend.designs.constraints import require_constraints
 from backend.designs.service import find as find_design
 from backend.jobs.records import JobRecord, PlacementRecord
 from backend.jobs.store import JobStore, ranking
+from backend.jobs.topology import desired_topology
 from backend.schemas import DesignState, JobCreate, JobPage, JobRead, JobState, MetricPoint, MetricsRead, PlacementRead
 from netlists.files import DEFAULT_LIMITS
 from netlists.sources import own_formats
@@ -215,6 +216,7 @@ def to_read(job: JobRow, design_name: str) -> JobRead:
         best_costs=job.best_costs,  # type: ignore[arg-type]
         best_placement_id=job.best_placement_id,
         constrained=job.constraints is not None,
+        topology=desired_topology(job.method, job.workers, job.topology, job.scaled_topology),
     )
 
 

@@ -25,18 +25,19 @@ from backend.core.db import Database
 from backend.core.ids import new_id
 from backend.core.tables import CandidateRow, DesignRow, EventRow, JobRow, MetricRow, PlacementRow, RoleRow
 from backend.designs.folders import clustered_files
-from backend.jobs.records import Candidate, Heartbeat, JobRecord, PlacementRecord, RoleRecord, UnknownJobError
+from backend.jobs.records import Candidate, Heartbeat, JobRecord, PlacementRecord, UnknownJobError
+from backend.jobs.role_store import ACTIVE, VERSION, RoleStore, finite
+from backend.jobs.topology import desired_topology
 from backend.schemas import Costs, EventKind, JobState, PlacementRead
 
 LEADERBOARD = 8  # placements kept per job; each is a few MB on disk
 CANDIDATES = 64  # waiting candidates kept per job, the best ones; a run takes a few at a time
 METRICS_EVERY_S = 1.0  # at most one write of metrics per second and process, whatever the rate of points
-ACTIVE = (JobState.RUNNING, JobState.FINISHING)
 OPEN = (JobState.QUEUED, *ACTIVE)
 COST_NAMES = tuple(Costs.model_fields)
 
 
-class JobStore:
+class JobStore(RoleStore):
     """The database as a run and its roles see it. Thread-safe; one per process is enough."""
 
     def __init__(self, database: Database, data: Path, *, stale_after_s: float, attempt_limit: int) -> None:
@@ -92,6 +93,7 @@ class JobStore:
                 seed=job.seed,
                 workers=job.workers,
                 constraints=job.constraints,
+                topology=desired_topology(job.method, job.workers, job.topology, job.scaled_topology),
                 from_scratch=job.from_scratch,
                 state=JobState(job.state),
                 stage=job.stage,
@@ -139,6 +141,7 @@ class JobStore:
                     state=JobState.RUNNING,
                     stage="starting",
                     cause=None,
+                    version=VERSION,
                     attempt=JobRow.attempt + 1,
                     started_at=sa.func.coalesce(JobRow.started_at, now),
                 )
@@ -172,7 +175,7 @@ class JobStore:
         def work(session: Session) -> Heartbeat:
             job = self.lock(session, job_id)
             if job is None or job.owner != owner or JobState(job.state).is_final:
-                return Heartbeat(cancel_requested=bool(job and job.cancel_requested_at), lost=True)
+                return Heartbeat(cancel_requested=bool(job and job.cancel_requested_at), topology=None, lost=True)
             changed = state is not None and job.state != state
             job.heartbeat_at = self.database.now(session)
             job.progress = min(1.0, max(0.0, progress))
@@ -181,7 +184,8 @@ class JobStore:
             if changed:
                 job.state = str(state)
                 self.put_state(session, job_id, JobState(job.state), stage, None, job.attempt)
-            return Heartbeat(cancel_requested=job.cancel_requested_at is not None, lost=False)
+            topology = desired_topology(job.method, job.workers, job.topology, job.scaled_topology)
+            return Heartbeat(cancel_requested=job.cancel_requested_at is not None, topology=topology, lost=False)
 
         return self.database.write(work)
 
@@ -357,83 +361,6 @@ class JobStore:
 
         return self.database.write(work)
 
-    # Roles
-
-    def register_role(
-        self, job_id: str, role: str, cell: int, index: int, address: str | None, pid: int, host: str
-    ) -> str:
-        """A role process says where it is. Returns its role id."""
-        role_id = new_id()
-
-        def work(session: Session) -> None:
-            session.add(
-                RoleRow(
-                    id=role_id,
-                    job_id=job_id,
-                    role=role,
-                    cell=cell,
-                    index=index,
-                    address=address,
-                    pid=pid,
-                    host=host,
-                    state="starting",
-                    stats={},
-                    heartbeat_at=self.database.now(session),
-                    stop_requested=False,
-                )
-            )
-
-        self.database.write(work)
-        return role_id
-
-    def role_heartbeat(self, role_id: str, state: str, stats: Mapping[str, Any], address: str | None = None) -> bool:
-        """Say that a role lives. False: it must stop (told so, run over or cancelled, or started anew without it)."""
-
-        def work(session: Session) -> bool:
-            row = session.get(RoleRow, role_id, with_for_update=True)
-            if row is None:
-                return False
-            row.state, row.stats, row.heartbeat_at = state, finite(stats), self.database.now(session)
-            row.address = address or row.address
-            job = session.get(JobRow, row.job_id)
-            running = job is not None and job.state in ACTIVE and job.cancel_requested_at is None
-            return running and not row.stop_requested
-
-        return self.database.write(work)
-
-    def roles(self, job_id: str, role: str | None = None) -> list[RoleRecord]:
-        """The registered roles of a job's present attempt, by role, cell and index."""
-
-        def work(session: Session) -> list[RoleRecord]:
-            query = sa.select(RoleRow).where(RoleRow.job_id == job_id)
-            if role is not None:
-                query = query.where(RoleRow.role == role)
-            now = self.database.now(session)
-            return [
-                RoleRecord(
-                    id=row.id,
-                    role=row.role,
-                    cell=row.cell,
-                    index=row.index,
-                    address=row.address,
-                    pid=row.pid,
-                    host=row.host,
-                    state=row.state,
-                    stats=row.stats,
-                    heartbeat_age_s=max(0.0, (now - row.heartbeat_at).total_seconds()),
-                )
-                for row in session.scalars(query.order_by(RoleRow.role, RoleRow.cell, RoleRow.index))
-            ]
-
-        return self.database.read(work)
-
-    def stop_roles(self, job_id: str, role: str | None = None) -> None:
-        """Tell a job's roles (all, or those of one kind) to stop at their next heartbeat."""
-        query = sa.update(RoleRow).where(RoleRow.job_id == job_id).values(stop_requested=True)
-        if role is not None:
-            query = query.where(RoleRow.role == role)
-        self.database.write(lambda session: session.execute(query))
-
     # Shared by the above and by backend.jobs.recovery; each works inside a caller's transaction
 
     def lock(self, session: Session, job_id: str) -> JobRow | None:
@@ -493,17 +420,6 @@ def ranking(job_id: str) -> sa.Select[PlacementRow]:
 def _candidates(job_id: str, kind: str) -> sa.Select[int]:
     query = sa.select(CandidateRow.id).where(CandidateRow.job_id == job_id, CandidateRow.kind == kind)
     return query.order_by(CandidateRow.cost, CandidateRow.id)
-
-
-def finite(value: Any) -> Any:
-    """The same JSON value with None in place of NaN and infinities, which JSON does not know."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value
 
 
 def _finite_floats(values: Mapping[str, float]) -> dict[str, float]:

@@ -191,8 +191,8 @@ def test_candidates_come_best_first_and_once(store: JobStore, make_job) -> None:
 def test_roles_are_found_told_to_stop_and_forgotten_by_the_next_attempt(store: JobStore, make_job) -> None:
     job_id = make_job()
     claim(store, job_id)
-    actor = store.register_role(job_id, "actor", 0, 1, None, 10, "h")
-    learner = store.register_role(job_id, "learner", 0, 0, "127.0.0.1:5000", 11, "h")
+    actor = store.register_role(job_id, "actor", "main", 1, None, 10, "h")
+    learner = store.register_role(job_id, "learner", "", 0, "127.0.0.1:5000", 11, "h")
     assert store.role_heartbeat(actor, "acting", {"steps": 5}, address="127.0.0.1:6000")
     assert [(r.role, r.address, r.state) for r in store.roles(job_id)] == [
         ("actor", "127.0.0.1:6000", "acting"),
@@ -208,7 +208,7 @@ def test_roles_are_found_told_to_stop_and_forgotten_by_the_next_attempt(store: J
 
     again = make_job()
     claim(store, again)
-    role = store.register_role(again, "actor", 0, 0, None, 1, "h")
+    role = store.register_role(again, "actor", "main", 0, None, 1, "h")
     age_heartbeat(store, again, store.stale_after_s + 5)
     claim(store, again, "b")
     assert not store.role_heartbeat(role, "acting", {})

@@ -224,7 +224,7 @@ def test_health_counts_waiting_jobs(client: TestClient, services: Services, read
     health = client.get("/api/v1/healthz").json()
     assert (health["status"], health["worker"], health["queued_jobs"]) == ("degraded", "unknown", 1)
     assert 99 < health["oldest_queued_s"] < 200
-    worker_heartbeat(services.store, "w", "h", 1, ["io"])
+    worker_heartbeat(services.store, "w", "h", 1, {"io": 1})
     health = client.get("/api/v1/healthz").json()
     assert (health["status"], health["worker"]) == ("ok", "ok")
 

@@ -76,7 +76,10 @@ def test_a_writer_that_reads_first_waits_for_another(tmp_path: Path) -> None:
         def work(session) -> None:
             count = session.scalar(sa.text("SELECT count(*) FROM workers"))
             session.execute(
-                sa.text("INSERT INTO workers VALUES (:id, 'h', 1, '[]', '2026-01-01', '2026-01-01')"),
+                sa.text(
+                    "INSERT INTO workers (id, host, pid, queues, slots, started_at, heartbeat_at) "
+                    "VALUES (:id, 'h', 1, '[]', '{}', '2026-01-01', '2026-01-01')"
+                ),
                 {"id": str(count)},
             )
 

@@ -152,10 +152,10 @@ def test_designs_whose_reader_died(store: JobStore, make_job, sent: int, again: 
 
 
 def test_worker_heartbeats(store: JobStore) -> None:
-    recovery.worker_heartbeat(store, "old", "h", 1, ["io"])
+    recovery.worker_heartbeat(store, "old", "h", 1, {"io": 1})
     change(store, WorkerRow, "old", heartbeat_at=ago(2 * 86400))
-    recovery.worker_heartbeat(store, "new", "h", 2, ["io", "run"])
-    recovery.worker_heartbeat(store, "new", "h", 2, ["io", "run"])
+    recovery.worker_heartbeat(store, "new", "h", 2, {"io": 1, "run": 1})
+    recovery.worker_heartbeat(store, "new", "h", 2, {"io": 1, "run": 1})
     rows = store.database.read(lambda session: list(session.scalars(sa.select(WorkerRow))))
     assert [(row.id, row.queues) for row in rows] == [("new", ["io", "run"])]
     recovery.worker_gone(store, "new")

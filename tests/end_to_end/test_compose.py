@@ -22,6 +22,7 @@ import psutil
 import pytest
 import yaml
 
+from backend.jobs.topology import learning_keys, one_cell, queue_counts
 from netlists.samples import write_sample
 
 ROOT = Path(__file__).parents[2]
@@ -63,9 +64,7 @@ def test_every_service_of_ours_is_one_image_and_only_the_command_differs(compose
     assert len({services[name]["image"] for name in OURS}) == 1
     assert len({str(services[name]["environment"]) for name in OURS}) == 1
     queues = {q for name in OURS[1:] for q in services[name]["command"][-1].split(",")}
-    from workers.role_set import QUEUES
-
-    assert queues == {"io", "run", *QUEUES.values()}
+    assert queues == {"io", "run", *queue_counts(learning_keys(one_cell(1)))}
     assert all(services["redis"]["command"][i] for i in (1, 2))
     for name, volume in ((n, v) for n in services for v in services[n].get("volumes", [])):
         assert volume.split(":")[0] in compose["volumes"], name

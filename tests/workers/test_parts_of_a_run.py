@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from backend.jobs.records import RoleRecord
+from backend.jobs.topology import RoleKey, learning_keys, one_cell, role_keys
 from netlists.load import load_design
 from netlists.model import Design, NodeKind, Placement
 from netlists.samples import make_sample, write_sample
@@ -17,8 +18,9 @@ from placement.cost import evaluate
 from placement.legal import legalise
 from workers.metrics import role_metrics, search_progress
 from workers.results import IllegalResultError, add_netlist, check_independently, write_result
-from workers.role_set import QUEUES, BothRoles, QueuedRoles, waiting_queues
-from workers.topology import Topology, plan
+from workers.role_set import BothRoles, QueuedRoles, waiting
+from workers.topology import plan
+from workers.watchdog import RollingRestart, Watchdog
 
 
 @pytest.fixture(scope="module")
@@ -42,31 +44,22 @@ def overlapping(design: Design, placement: Placement) -> Placement:
 # --- topology and figures
 
 
-@pytest.mark.parametrize(
-    ("method", "workers", "optimisers", "actors"),
-    [
-        ("auto", 1, 1, 1),
-        ("auto", 2, 1, 1),
-        ("auto", 5, 3, 2),
-        ("rl", 4, 1, 3),
-        ("search", 3, 3, 0),
-        ("anneal", 1, 1, 0),
-    ],
-)
-def test_workers_are_shared_out(method: str, workers: int, optimisers: int, actors: int) -> None:
-    topology = plan(method, workers, can_learn=True)
-    assert (topology.optimisers, topology.actors, topology.learns) == (optimisers, actors, actors > 0)
-
-
 def test_without_the_learning_stack_all_workers_search() -> None:
-    assert plan("auto", 4, can_learn=False) == Topology(optimisers=4)
+    class Job:
+        workers = 3
+        topology = one_cell(2)
+
+    assert plan(Job, can_learn=False) == [RoleKey("optimiser", "", index) for index in range(3)]  # type: ignore[arg-type]
+    assert plan(Job, can_learn=True) == role_keys(one_cell(2))  # type: ignore[arg-type]
 
 
-def role_record(role: str, index: int = 0, *, state: str = "running", age_s: float = 0.0, **stats: Any) -> RoleRecord:
+def role_record(
+    role: str, index: int = 0, *, state: str = "running", age_s: float = 0.0, stopping: bool = False, **stats: Any
+) -> RoleRecord:
     return RoleRecord(
         id=f"{role}{index}",
         role=role,
-        cell=0,
+        cell="main" if role in ("actor", "cache", "replay") else "",
         index=index,
         address=None,
         pid=1,
@@ -74,6 +67,8 @@ def role_record(role: str, index: int = 0, *, state: str = "running", age_s: flo
         state=state,
         stats=stats,
         heartbeat_age_s=age_s,
+        version="0",
+        stop_requested=stopping,
     )
 
 
@@ -138,47 +133,170 @@ def test_the_independent_check_judges_files_only(design: Design, start: Placemen
 
 
 class FakeStore:
-    """The two calls of JobStore that queued roles make."""
+    """The calls of JobStore that queued roles make."""
 
     def __init__(self) -> None:
         self.records: list[RoleRecord] = []
-        self.stopped = False
+        self.shares = {"learner": 1, "actor.main": 2, "replay.main": 1, "cache.main": 1}
+        self.stopped: list[str] = []
 
     def roles(self, job_id: str, role: str | None = None) -> list[RoleRecord]:
-        return self.records
+        return [record for record in self.records if role in (None, record.role)]
+
+    def queue_shares(self, job_id: str) -> dict[str, int]:
+        return self.shares
+
+    def stop_role(self, role_id: str) -> None:
+        self.stopped.append(role_id)
+
+    def end_role(self, job_id: str, key: RoleKey, state: str, pid: int | None = None) -> None:
+        self.stopped.append(str(key))
 
     def stop_roles(self, job_id: str, role: str | None = None) -> None:
-        self.stopped = True
         self.records = [replace(record, state="stopped") for record in self.records]
 
 
-def queued(store: FakeStore, sent: list[tuple[str, int]]) -> QueuedRoles:
-    def send(role: str, index: int) -> bool:
-        sent.append((role, index))
-        return True
+class Queued:
+    """Roles on queues with a clock that the test moves."""
 
-    topology = Topology(optimisers=0, actors=2, learners=1, replay_shards=1, caches=1)
-    return QueuedRoles(store, "job", topology, send, stale_after_s=3)  # type: ignore[arg-type]
+    def __init__(self) -> None:
+        self.store, self.sent, self.now_s = FakeStore(), list[str](), 100.0
+        wanted = learning_keys(one_cell(2))
+        send = lambda key: self.sent.append(str(key)) is None
+        self.roles = QueuedRoles(self.store, "job", wanted, send, stale_after_s=6, clock=lambda: self.now_s)  # type: ignore[arg-type]
 
-
-def test_each_role_is_asked_for_once_and_those_not_taken_are_named() -> None:
-    store, sent = FakeStore(), list[tuple[str, int]]()
-    roles = queued(store, sent)
-    roles.start()
-    assert sorted(sent) == [("actor", 0), ("actor", 1), ("cache", 0), ("learner", 0), ("replay", 0)]
-    store.records = [role_record("replay"), role_record("actor", 1)]
-    both = BothRoles(roles, roles)
-    assert sorted(waiting_queues(both)) == sorted([QUEUES["learner"], QUEUES["cache"], QUEUES["actor"]])
+    def look(self, later_s: float = 1.0) -> list[str]:
+        """The next look; what has gone, with the cause."""
+        self.now_s += later_s
+        return [f"{gone.key}: {gone.last_stderr_lines[0]}" for gone in self.roles.poll()]
 
 
-def test_a_role_that_falls_silent_or_fails_is_gone_once() -> None:
-    store = FakeStore()
-    roles = queued(store, [])
-    store.records = [role_record("learner"), role_record("actor", 0)]
-    assert roles.poll() == []
-    store.records = [role_record("learner", age_s=10), role_record("actor", 0, state="failed: no cache")]
-    gone = {(g.role, g.index): g.last_stderr_lines[0] for g in roles.poll()}
-    assert gone == {("learner", 0): "no heartbeat for 10 s", ("actor", 0): "failed: no cache"}
-    assert roles.poll() == []
-    roles.stop(1.0)
-    assert store.stopped
+@pytest.fixture
+def queued() -> Queued:
+    return Queued()
+
+
+ALL = ["replay main 0", "learner 0", "cache main 0", "actor main 0", "actor main 1"]
+
+
+def test_each_role_is_asked_for_once_and_those_not_taken_are_named(queued: Queued) -> None:
+    queued.roles.start()
+    assert queued.sent == ALL
+    queued.store.records = [role_record("replay"), role_record("actor", 1)]
+    assert queued.look() == []
+    assert queued.sent == ALL
+    assert waiting(BothRoles(queued.roles, queued.roles)) == [
+        "actor.main: 1 of 2",
+        "cache.main: 0 of 1",
+        "learner: 0 of 1",
+    ]
+    for _ in range(15):  # messages may be lost
+        queued.look(2)
+    assert queued.sent[5:] == ["learner 0", "cache main 0", "actor main 0"]
+
+
+def test_a_role_that_falls_silent_or_fails_is_gone_once(queued: Queued) -> None:
+    queued.store.records = [role_record("learner"), role_record("actor", 0)]
+    assert queued.look() == []
+    queued.store.records = [role_record("learner", age_s=10), role_record("actor", 0, state="failed: no cache")]
+    assert sorted(queued.look()) == ["actor main 0: failed: no cache", "learner 0: no heartbeat for 10 s"]
+    assert queued.store.stopped == ["learner 0"]  # should it come back, it is told to stop
+    assert queued.look() == []
+    queued.roles.stop(1.0)
+
+
+def test_a_role_that_was_told_to_stop_is_not_missed_but_replaced(queued: Queued) -> None:
+    queued.store.records = [role_record("actor", 0)]
+    queued.look()
+    queued.sent.clear()
+    queued.roles.stop_one(RoleKey("actor", "main", 0))
+    assert queued.store.stopped == ["actor0"]
+    queued.store.records = [role_record("actor", 0, stopping=True)]
+    assert queued.look() == []
+    assert "actor main 0" not in queued.sent
+    queued.store.records = [role_record("actor", 0, stopping=True, state="stopped")]
+    assert queued.look() == []
+    assert "actor main 0" in queued.sent
+
+
+def test_scaling_down_stops_writers_before_servers(queued: Queued) -> None:
+    queued.store.records = [role_record(key.role, key.index) for key in queued.roles.wanted]
+    queued.look()
+    queued.roles.set_wanted([RoleKey("learner", "", 0), RoleKey("actor", "main", 0)])
+    queued.look()
+    assert queued.store.stopped == ["actor1"]
+    queued.store.records = [record for record in queued.store.records if record.id != "actor1"]
+    queued.look()
+    assert queued.store.stopped == ["actor1", "cache0"]
+
+
+def test_another_job_gets_its_share(queued: Queued) -> None:
+    queued.store.records = [role_record(key.role, key.index) for key in queued.roles.wanted]
+    queued.look()
+    queued.store.shares["actor.main"] = 1
+    queued.look()
+    assert queued.store.stopped == ["actor1"]
+
+
+def test_silence_means_nothing_just_after_the_database_was_away(queued: Queued) -> None:
+    queued.store.records = [role_record(key.role, key.index) for key in queued.roles.wanted]
+    queued.look()
+    queued.sent.clear()
+    queued.store.records = [replace(record, heartbeat_age_s=60.0) for record in queued.store.records]
+    assert queued.look(60) == []
+    assert queued.look() == []
+    queued.store.records = [replace(record, heartbeat_age_s=0.5) for record in queued.store.records]
+    for _ in range(10):
+        assert queued.look() == []
+    assert (queued.sent, queued.store.stopped) == ([], [])
+
+
+# --- what the run tells of its roles
+
+
+def test_no_steps_are_told_with_what_is_waited_for() -> None:
+    now_s = [0.0]
+    watchdog = Watchdog(30, clock=lambda: now_s[0])
+    acting = [role_record("actor", steps=5), role_record("learner", state="waiting for unrolls, 12 s")]
+    assert watchdog.look(acting, []) == []
+    now_s[0] = 29
+    assert watchdog.look(acting, []) == []
+    now_s[0] = 31
+    told = watchdog.look(acting, ["cache.main: 0 of 1"])
+    assert told == ["no steps for 31 s: waiting for cache.main: 0 of 1; learner 0: waiting for unrolls, 12 s"]
+    now_s[0] = 59
+    assert watchdog.look(acting, []) == []
+    now_s[0] = 61
+    assert len(watchdog.look(acting, [])) == 1
+    moved = [role_record("actor", steps=6)]
+    assert watchdog.look(moved, []) == []
+    now_s[0] = 90
+    assert watchdog.look(moved, []) == []
+
+
+def test_refused_unrolls_and_full_disks_are_told_once() -> None:
+    watchdog = Watchdog()
+    said = [
+        watchdog.look([role_record("learner", rejected_unrolls=count, last_rejection="from actor east 3: NaN")], [])
+        for count in (0, 1, 1, 2, 3, 4)
+    ]
+    assert [len(messages) for messages in said] == [0, 1, 0, 1, 0, 1]
+    assert said[1] == ["learner 0 has refused 1 unrolls, the last from actor east 3: NaN"]
+    full = [role_record("learner", checkpoint_error="No space left on device")]
+    assert "No space left" in watchdog.look(full, [])[0]
+    assert watchdog.look(full, []) == []
+    assert "written again" in watchdog.look([role_record("learner")], [])[0]
+
+
+def test_a_rolling_restart_ends_one_at_a_time() -> None:
+    rolling = RollingRestart()
+    alive = lambda record: not record.ended
+    first, second = (replace(role_record("actor", index), restart_requested=True) for index in range(2))
+    assert rolling.next([first, second], alive) is first
+    first = replace(first, restart_requested=False, stop_requested=True)
+    assert rolling.next([first, second], alive) is None
+    again = replace(role_record("actor", 0, state="starting"), id="again")
+    assert rolling.next([first, again, second], alive) is None
+    again = replace(again, state="running")
+    assert rolling.next([first, again, second], alive) is second
+    assert rolling.next([again, replace(second, state="stopped", stop_requested=True)], alive) is None

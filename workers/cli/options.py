@@ -51,6 +51,42 @@ class Seconds(click.FloatRange):
         return number
 
 
+class Topology(click.ParamType):
+    """A topology as JSON, given itself or as a file (docs/cluster.md)."""
+
+    name = "file or JSON"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from pydantic import ValidationError
+
+        from backend.schemas import TopologySpec
+
+        if isinstance(value, TopologySpec):
+            return value
+        source, text = "the JSON given", str(value)
+        if not text.lstrip().startswith("{"):
+            source = text
+            try:
+                text = Path(text).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                self.fail(f"{source}: {getattr(error, 'strerror', None) or error}", param, ctx)
+        try:
+            return TopologySpec.model_validate_json(text)
+        except ValidationError as error:
+            words = [
+                f"{'.'.join(str(part) for part in item['loc']) or 'topology'}: "
+                f"{item['msg'].removeprefix('Value error, ')} (is {item['input']!r:.80})"
+                for item in error.errors()
+            ]
+            self.fail(f"{source}: {'; '.join(words)}", param, ctx)
+
+
+topology_option = click.option(
+    "--topology",
+    type=Topology(),
+    help="Of methods that learn: cells with their actors, caches and replay shards, as JSON or a file of it "
+    "(docs/cluster.md), in place of the numbers that other options give.",
+)
 _READING = (
     click.option("--lock-placed", is_flag=True, help="Of LEF/DEF: what is PLACED stays where it is, as FIXED does."),
     click.option(

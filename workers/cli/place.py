@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -31,8 +31,12 @@ from workers.cli.options import (
     reading_options,
     show,
     show_stages,
+    topology_option,
 )
 from workers.processes import child_environment
+
+if TYPE_CHECKING:
+    from backend.schemas import TopologySpec
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
 POLL_S = 0.2
@@ -60,6 +64,7 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Processes that search or act."
 )
+@topology_option
 @click.option("--from-scratch", is_flag=True, help="Ignore the given positions of everything that may move.")
 @click.option(
     "--policy",
@@ -80,13 +85,14 @@ def place(
     trials: int | None,
     seed: int,
     workers: int,
+    topology: TopologySpec | None,
     policy: Path | None,
     from_scratch: bool,
     out: Path,
     as_json: bool,
 ) -> None:
     from backend.jobs.private import create_private_job
-    from backend.schemas import MAX_SECONDS, trials_refusal
+    from backend.schemas import LEARNING_METHODS, MAX_SECONDS, trials_refusal
     from netlists.circuit_training.plc import read_plc
     from netlists.constraints_json.file import plain_constraints
     from netlists.load import input_files
@@ -96,13 +102,17 @@ def place(
 
     if trials is not None and (refusal := trials_refusal(method)):
         raise click.UsageError(refusal)
+    if topology is not None and method not in LEARNING_METHODS:
+        raise click.UsageError(
+            f"--topology is for methods that learn, auto and rl; nothing of this job does ({method})"
+        )
     if seconds is None:
         seconds = 60.0 if trials is None else float(MAX_SECONDS)
     # Bad input is told at once, before anything is written.
     design = load(netlist, plc, constraints, reading=reading)
     check_feasible(design)
     if policy is not None:
-        _check_policy(policy, method, workers)
+        _check_policy(policy, method)
     out.mkdir(parents=True, exist_ok=True)
     design, made = clustered(design, out / "clustered", reading=reading)
     private = out / ".run"
@@ -119,6 +129,7 @@ def place(
         constraints=plain_constraints(constraints),
         trials=trials,
         from_scratch=from_scratch,
+        topology=topology,
         clustered=made,
     )
     if policy is not None:
@@ -183,12 +194,13 @@ def place(
         raise SystemExit(INTERRUPTED)
 
 
-def _check_policy(policy: Path, method: str, workers: int) -> None:
+def _check_policy(policy: Path, method: str) -> None:
     """Refuse a policy that nobody would use, or that this version cannot read."""
+    from backend.schemas import LEARNING_METHODS
     from workers.agents.policies import load_info
-    from workers.topology import learning_available, plan
+    from workers.topology import learning_available
 
-    if not plan(method, workers, can_learn=learning_available()).learns:
+    if method not in LEARNING_METHODS or not learning_available():
         raise PlacewrightError(
             f"--policy is for methods that learn, auto and rl; nothing of this job would use it ({method})"
         )

@@ -25,12 +25,13 @@ ROLES = ("learner", "actor", "cache", "replay", "optimiser")
 @click.command(help="One role of a running job (started by the run itself).")
 @click.argument("name", type=click.Choice(ROLES))
 @click.option("--job", "job_id", required=True, help="Id of the job.")
+@click.option("--cell", default="", help="Cell of an actor, cache or replay shard.")
 @click.option(
     "--index", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the role's processes."
 )
 @click.option("--members", type=click.IntRange(min=1), default=1, help="Of an optimiser: how many the job has.")
 @click.option("--learning", default="{}", help="Settings of learning, as JSON (fields of TrainConfig).")
-def role(name: str, job_id: str, index: int, members: int, learning: str) -> None:
+def role(name: str, job_id: str, cell: str, index: int, members: int, learning: str) -> None:
     # A role that came over a queue has its worker's environment; the libraries read theirs at import, which is below.
     own = role_environment(
         name, data_dir=Path(os.environ.get("PLACEWRIGHT_DATA", "data")), accelerator=may_accelerate()
@@ -44,6 +45,7 @@ def role(name: str, job_id: str, index: int, members: int, learning: str) -> Non
     from backend.core.config import get_settings
     from backend.jobs.records import UnknownJobError
     from backend.jobs.store import JobStore
+    from backend.jobs.topology import RoleKey
 
     settings = get_settings()
     store = JobStore.from_url(settings.database_url, settings.data)
@@ -51,7 +53,8 @@ def role(name: str, job_id: str, index: int, members: int, learning: str) -> Non
         store.job(job_id)
     except UnknownJobError:
         raise click.UsageError(f"no job {job_id} in {settings.data}") from None
-    leave(live(store, job_id, name, index, lambda life: _body(life, store, learning, members)))
+    key = RoleKey(name, cell, index)
+    leave(live(store, job_id, key, lambda life: _body(life, store, learning, members)))
 
 
 def _body(life: Life, store: JobStore, learning: str, members: int) -> None:

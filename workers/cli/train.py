@@ -29,12 +29,15 @@ from workers.cli.options import (
     netlist_argument,
     plc_option,
     show,
+    topology_option,
 )
 from workers.menger.config import ALGORITHMS
 
 if TYPE_CHECKING:
     from backend.jobs.private import PrivateJob
     from backend.jobs.records import RoleRecord
+    from backend.jobs.topology import RoleKey
+    from backend.schemas import TopologySpec
     from workers.menger.launch import RoleSet
 
 POINT_S = 2.0
@@ -50,6 +53,7 @@ MAX_RESTARTS = 3
 @click.option("--actors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--replay-shards", type=click.IntRange(1, 16), default=1, show_default=True)
 @click.option("--caches", type=click.IntRange(0, 16), default=1, show_default=True, help="0: actors ask the learner.")
+@topology_option
 @click.option("--seconds", type=Seconds(1), default=600, show_default=True, help="From start to end.")
 @click.option("--learner-steps", type=click.IntRange(min=1), help="Stop earlier, after so many updates.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
@@ -69,6 +73,7 @@ def train(
     actors: int,
     replay_shards: int,
     caches: int,
+    topology: TopologySpec | None,
     seconds: float,
     learner_steps: int | None,
     seed: int,
@@ -78,13 +83,14 @@ def train(
     as_json: bool,
 ) -> None:
     from backend.jobs.private import create_private_job
+    from backend.jobs.topology import learning_keys, one_cell
     from netlists.constraints_json.file import plain_constraints
     from netlists.load import input_files
     from placement.legal import check_feasible
     from workers.agents import policies
     from workers.menger.config import Task, train_config
     from workers.menger.launch import RoleSet
-    from workers.topology import Topology, learning_available
+    from workers.topology import learning_available
 
     design = load(netlist, plc, constraints)  # bad input is told at once, before anything is written
     check_feasible(design)
@@ -96,6 +102,8 @@ def train(
         make_graph(design)  # too large a design is told at once, too
     if not learning_available():
         raise PlacewrightError("training needs dm-reverb (Linux on x86-64)")
+    if topology is None:
+        topology = one_cell(actors, replay_shards=replay_shards, caches=caches)
     out.mkdir(parents=True, exist_ok=True)
     private = out / ".run"
     shutil.rmtree(private, ignore_errors=True)
@@ -108,6 +116,7 @@ def train(
         seed=seed,
         workers=actors,
         constraints=plain_constraints(constraints),
+        topology=topology,
     )
     folder = job.store.job(job.job_id).folder
     if policy is not None:
@@ -118,7 +127,7 @@ def train(
         job_id=job.job_id,
         data_dir=job.settings.data,
         database_url=job.settings.database_url,
-        topology=Topology(optimisers=0, actors=actors, learners=1, replay_shards=replay_shards, caches=caches),
+        wanted=learning_keys(topology),
         log_dir=out / "logs",
         environment=compiled_programs(),
         options={name: learning_options for name in ("actor", "learner", "replay", "cache")},
@@ -176,22 +185,21 @@ def _watch(
     if not store.claim(job_id, owner, socket.gethostname(), os.getpgid(0)):
         raise PlacewrightError("the private job could not be claimed")
     curve: list[dict[str, Any]] = []
-    restarts: dict[tuple[str, int], int] = {}
+    restarts: dict[RoleKey, int] = {}
     begin_s = time.monotonic()
     roles.start()
     try:
         while (elapsed_s := time.monotonic() - begin_s) < seconds:
             time.sleep(min(POINT_S, seconds - elapsed_s))
             for gone in roles.poll():
-                key = (gone.role, gone.index)
+                key = gone.key
                 restarts[key] = restarts.get(key, 0) + 1
                 words = "\n".join(gone.last_stderr_lines[-5:])
                 if restarts[key] > MAX_RESTARTS:
-                    raise PlacewrightError(
-                        f"{gone.role} {gone.index} ended with code {gone.code}; last words:\n{words}"
-                    )
-                click.echo(f"{gone.role} {gone.index} ended with code {gone.code}; started again. {words}", err=True)
-                roles.restart(*key)
+                    raise PlacewrightError(f"{key} ended with code {gone.code}; last words:\n{words}")
+                click.echo(f"{key} ended with code {gone.code}; started again. {words}", err=True)
+                store.end_role(job_id, key, f"failed: code {gone.code}")
+                roles.restart(key)
             store.heartbeat(job_id, owner, progress=elapsed_s / seconds, eta_s=seconds - elapsed_s, stage="training")
             point = _point(store.roles(job_id), time.monotonic() - begin_s)
             curve.append(point)
@@ -218,8 +226,7 @@ def _point(records: Sequence[RoleRecord], time_s: float) -> dict[str, Any]:
         point["episode_cost_first"] = sum(first) / len(first)
         point["episode_cost_best"] = min(stats["episode_cost_best"] for stats in actors if "episode_cost_best" in stats)
     point["roles"] = {
-        f"{record.role} {record.index}": {"state": record.state, "rss_mb": record.stats.get("rss_mb")}
-        for record in records
+        str(record.key): {"state": record.state, "rss_mb": record.stats.get("rss_mb")} for record in records
     }
     return point
 

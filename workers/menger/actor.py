@@ -28,7 +28,7 @@ from workers.menger.model_cache import FallbackSource, Relay
 from workers.menger.protocol import Model, ReplayWriter
 from workers.menger.replay import ShardedWriter
 from workers.menger.rewards import BatchedEnv, ScaledEnv, measure
-from workers.menger.roles import FIND_S, Life, RoleError, in_turn
+from workers.menger.roles import FIND_S, Life, RoleError
 from workers.menger.stats import RateMeter, RecentMean
 
 log = logging.getLogger("placewright.actor")
@@ -198,7 +198,7 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     """The role's body. Returns when told to stop; raises RoleError when the parts it needs do not appear."""
     task = Task.of(design.canvas, config)
     agent = task.agent(design)
-    plain = VectorEnv(design, config.env, count=config.environments, seed=config.seed + life.index)
+    plain = VectorEnv(design, config.env, count=config.environments, seed=config.seed + life.ordinal)
     env = ScaledEnv(plain, measure(plain))
     like = agent.params_like(task.observation())
     figures = ActorFigures()
@@ -209,6 +209,7 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
             "policy_version": version,
             "algorithm": config.algorithm,
             "actor": life.index,
+            "cell": life.cell,
             "episode": figures.episodes,
         }
         try:
@@ -223,12 +224,11 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
         candidates.offer(info, version)
 
     actor = Actor(
-        agent, env, seed=config.seed * 1009 + life.index * 7919 + 1, prepare=task.prepare, on_episode=on_episode
+        agent, env, seed=config.seed * 1009 + life.ordinal * 7919 + 1, prepare=task.prepare, on_episode=on_episode
     )
-    writer = ShardedWriter(task.codec(), lambda: life.addresses("replay"), start_at=life.index)
-    sources = lambda: [*in_turn(life.addresses("cache"), life.index), *life.addresses("learner")]
+    writer = ShardedWriter(task.codec(), life.replay_shards, start_at=life.index)
     inbox = Inbox()
-    relay = Relay(FallbackSource(sources), inbox.put, config.refresh_every_s, READ_S).start()
+    relay = Relay(FallbackSource(life.model_sources), inbox.put, config.refresh_every_s, READ_S).start()
     try:
         _wait_for_model(life, inbox, relay)
         life.wait_for("replay")
@@ -254,7 +254,7 @@ def _wait_for_model(life: Life, inbox: Inbox, relay: Relay) -> None:
     life.state = "waiting for the first model"
     while not life.should_stop() and not inbox.arrived.wait(0.2):
         if time.monotonic() > end_s:
-            raise RoleError(f"actor {life.index}: no model within {FIND_S:g} s ({relay.away or 'sources are empty'})")
+            raise RoleError(f"{life.key}: no model within {FIND_S:g} s ({relay.away or 'sources are empty'})")
     life.state = "running"
 
 

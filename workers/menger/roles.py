@@ -1,13 +1,15 @@
 """What all roles have in common: registering, heartbeats, finding each other, stopping, ending with a named cause.
 
-A role process runs `live(store, job_id, role, index, body)`: `body(life)` does the role's work until
+A role process runs `live(store, job_id, key, body)`: `body(life)` does the role's work until
 `life.should_stop()`. A thread sends a heartbeat with `life.stats` and keeps the list of the job's other roles fresh.
-The database away for a while is logged and survived. Exit codes: 0 told to stop, 1 a fault (its cause is the last line
+The database away for a while is logged and survived:
+the roles then go on with those that they know. Exit codes: 0 told to stop, 1 a fault (its cause is the last line
 on stderr).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -15,6 +17,7 @@ import socket
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,15 +25,15 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 
 from backend.core.config import get_settings
-from backend.jobs.records import RoleRecord
+from backend.jobs.records import RoleRecord, RoleRefusedError
 from backend.jobs.store import JobStore
+from backend.jobs.topology import RoleKey
 from netlists.errors import PlacewrightError
 from workers.processes import die_with_parent
+from workers.sight import Sight
 
 log = logging.getLogger("placewright.role")
 
-HEARTBEAT_S = 1.0  # well below the service's 5 s, for a learning job is watched as it goes
-STALE_S = 5.0  # a role not heard of for so long is not used by others
 FIND_S = 120.0  # for another role to appear: the slowest start seen on a busy machine is about 30 s
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 HOST_VARIABLE = "PLACEWRIGHT_ROLE_HOST"  # name or address under which other hosts reach this one's roles
@@ -43,20 +46,29 @@ class RoleError(PlacewrightError):
 class Life:
     """One role's existence: identity, stop flag, statistics, and sight of the other roles."""
 
-    def __init__(self, store: JobStore, job_id: str, role: str, index: int) -> None:
+    def __init__(self, store: JobStore, job_id: str, key: RoleKey) -> None:
+        settings = get_settings()
         self.store = store
         self.job_id = job_id
-        self.role = role
-        self.index = index
+        self.key = key
+        self.role, self.cell, self.index = key
         self.stats: dict[str, Any] = {}
         self.state = "starting"
         self.stopped = threading.Event()
+        self._beat_s = settings.role_heartbeat_seconds
+        self._stale_s = settings.role_stale_seconds
+        self._sight = Sight(self._stale_s)
         self._address: str | None = None
-        self._others: list[RoleRecord] = []
-        self._role_id = store.register_role(job_id, role, 0, index, None, os.getpid(), socket.gethostname())
+        self._servers: list[RoleRecord] = []
+        self._role_id = store.register_role(job_id, *key, None, os.getpid(), socket.gethostname())
         self._refresh()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self._thread.start()
+
+    @property
+    def ordinal(self) -> int:
+        """A number that no other process of this role in the job has but by chance: for seeds, and to begin at."""
+        return self.index + zlib.crc32(self.cell.encode()) % 65_521 * 1024
 
     def should_stop(self) -> bool:
         return self.stopped.is_set()
@@ -67,15 +79,39 @@ class Life:
         self._report()
 
     def addresses(self, role: str) -> list[str]:
-        """Where the living processes of a role listen, by index. The newest of several with one index."""
-        newest: dict[int, RoleRecord] = {}
-        for record in self._others:
-            if record.role != role or record.address is None or record.heartbeat_age_s > STALE_S:
+        """Where the living processes of a role listen, those of the own cell first."""
+        found = sorted(self._living(role), key=lambda record: (record.cell != self.cell, record.cell, record.index))
+        return [str(record.address) for record in found]
+
+    def own_cell(self, role: str) -> list[str]:
+        """Where those of the own cell listen, by index."""
+        return [str(record.address) for record in self._living(role) if record.cell == self.cell]
+
+    def model_sources(self) -> list[str]:
+        """Whom to ask for models, in this order. An actor: caches of its cell, of others, the learner. A cache: those
+        of its cell before it, the first one first, then the learner; so caches chain and never in a circle."""
+        learners = self.addresses("learner")
+        if self.role == "cache":
+            earlier = [r for r in self._living("cache") if r.cell == self.cell and r.index < self.index]
+            return [*(str(record.address) for record in earlier), *learners]
+        own = self.own_cell("cache")
+        others = [address for address in self.addresses("cache") if address not in own]
+        return [*in_turn(own, self.index), *in_turn(others, self.index), *learners]
+
+    def replay_shards(self) -> list[str]:
+        """Where to write unrolls: shards of the own cell; those of others only while none lives there."""
+        return self.own_cell("replay") or self.addresses("replay")
+
+    def _living(self, role: str) -> list[RoleRecord]:
+        """The newest living process of each cell and index, by these."""
+        newest: dict[RoleKey, RoleRecord] = {}
+        for record in self._servers:
+            if record.role != role or record.ended or record.heartbeat_age_s > self._stale_s:
                 continue
-            known = newest.get(record.index)
+            known = newest.get(record.key)
             if known is None or record.heartbeat_age_s < known.heartbeat_age_s:
-                newest[record.index] = record
-        return [str(newest[index].address) for index in sorted(newest)]
+                newest[record.key] = record
+        return [newest[key] for key in sorted(newest)]
 
     def wait_for(self, role: str, timeout_s: float = FIND_S) -> list[str]:
         """Addresses of a role once one has appeared; empty if told to stop. Raises RoleError after `timeout_s`."""
@@ -86,17 +122,16 @@ class Life:
                 self.state = "running"
                 return found
             if time.monotonic() > end_s:
-                raise RoleError(
-                    f"{self.role} {self.index}: no {role} of job {self.job_id} appeared within {timeout_s:g} s"
-                )
+                raise RoleError(f"{self.key}: no {role} of job {self.job_id} appeared within {timeout_s:g} s")
             self.stopped.wait(0.2)
-            self._refresh()
+            with contextlib.suppress(OperationalError):  # away: the heartbeat's thread tells of it
+                self._refresh()
         return []
 
     def end(self, state: str) -> None:
         self.state = state
         self.stopped.set()
-        self._thread.join(2 * HEARTBEAT_S)
+        self._thread.join(2 * self._beat_s)
         try:
             self._report()
         except OperationalError as error:
@@ -108,7 +143,10 @@ class Life:
         return self.store.role_heartbeat(self._role_id, self.state, stats, self._address)
 
     def _refresh(self) -> None:
-        self._others = self.store.roles(self.job_id)
+        found = self.store.roles(self.job_id, serving=True)
+        # Just after the database was away everyone seems silent: those known before are kept.
+        if self._sight.clear() or not self._servers:
+            self._servers = found
 
     def _beat(self) -> None:
         while not self.stopped.is_set():
@@ -120,7 +158,7 @@ class Life:
                 self._refresh()
             except OperationalError as error:
                 log.warning("database away, heartbeat not written: %s", error.orig)
-            self.stopped.wait(HEARTBEAT_S)
+            self.stopped.wait(self._beat_s)
 
 
 def own_host() -> str:
@@ -147,11 +185,15 @@ def _stop_on_signal(life: Life) -> None:
     life.stopped.set()
 
 
-def live(store: JobStore, job_id: str, role: str, index: int, body: Callable[[Life], None]) -> int:
+def live(store: JobStore, job_id: str, key: RoleKey, body: Callable[[Life], None]) -> int:
     """Run a role to its end, after `prepare_process`. Returns the exit code; the caller should leave by `leave`."""
-    life = Life(store, job_id, role, index)
+    try:
+        life = Life(store, job_id, key)
+    except RoleRefusedError as error:
+        log.error("refused: %s", error)
+        return 1
     threading.Thread(target=_stop_on_signal, args=(life,), name="signals", daemon=True).start()
-    log.info("%s %d of job %s: process %d", role, index, job_id, os.getpid())
+    log.info("%s of job %s: process %d", key, job_id, os.getpid())
     try:
         body(life)
     except PlacewrightError as error:
@@ -159,7 +201,7 @@ def live(store: JobStore, job_id: str, role: str, index: int, body: Callable[[Li
         life.end(f"failed: {error}")
         return 1
     except Exception as error:
-        log.exception("%s %d failed", role, index)
+        log.exception("%s failed", key)
         life.end(f"failed: {type(error).__name__}: {error}")
         return 1
     life.end("stopped")

@@ -34,7 +34,7 @@ def run_replay(life: Life, task: Task) -> None:
 def run_cache(life: Life, config: TrainConfig) -> None:
     """Serve the newest model of the learner until told to stop."""
     server = ModelServer()
-    relay = Relay(FallbackSource(lambda: life.addresses("learner")), server.publish, config.refresh_every_s, READ_S)
+    relay = Relay(FallbackSource(life.model_sources), server.publish, config.refresh_every_s, READ_S)
     life.state = "running"
     life.serve_at(server.port)
     relay.start()

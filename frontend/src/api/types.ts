@@ -201,6 +201,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job_id}/roles/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restart Roles
+         * @description Restart roles one after another: each is there again before the next one stops.
+         */
+        post: operations["restart_roles_api_v1_jobs__job_id__roles_restart_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Topology
+         * @description The processes of a job that learns: what it is to have, what it has, what it waits for.
+         */
+        get: operations["get_topology_api_v1_jobs__job_id__topology_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Scale Job
+         * @description Scale cells up or down; the run starts and stops processes within seconds.
+         */
+        patch: operations["scale_job_api_v1_jobs__job_id__topology_patch"];
+        trace?: never;
+    };
     "/api/v1/placements/{placement_id}": {
         parameters: {
             query?: never;
@@ -313,6 +357,49 @@ export interface components {
             ver_routes_per_um: number;
             /** Width Um */
             width_um: number;
+        };
+        /**
+         * CellPatch
+         * @description New numbers for one cell; what is left out stays. A name that is new makes a cell (numbers left out: 0).
+         */
+        CellPatch: {
+            /** Actors */
+            actors?: number | null;
+            /** Caches */
+            caches?: number | null;
+            /** Name */
+            name: string;
+            /** Replay Shards */
+            replay_shards?: number | null;
+        };
+        /**
+         * CellSpec
+         * @description Processes of one cell: a group of hosts with a cheap network between them.
+         */
+        CellSpec: {
+            /**
+             * Actors
+             * @description Processes that act
+             * @default 1
+             */
+            actors: number;
+            /**
+             * Caches
+             * @description Model caches; 0: actors read from other cells or the learner
+             * @default 1
+             */
+            caches: number;
+            /**
+             * Name
+             * @description Part of its queues' names, actor.NAME and so on
+             */
+            name: string;
+            /**
+             * Replay Shards
+             * @description Replay shards; 0: actors write to other cells
+             * @default 1
+             */
+            replay_shards: number;
         };
         /**
          * ConstraintsRead
@@ -750,6 +837,8 @@ export interface components {
              * @default 0
              */
             seed: number;
+            /** @description Methods auto and rl: the processes, in place of those that `workers` would give */
+            topology?: components["schemas"]["TopologySpec"] | null;
             /**
              * Trials
              * @description Work budget of all workers together, in place of time: equal design, seed, workers and trials give equal files. Methods search, analytic, anneal; a step of global placement counts as 1,000 trials
@@ -799,6 +888,26 @@ export interface components {
          *           },
          *           "started_at": "2026-03-01T09:31:01Z",
          *           "state": "running",
+         *           "topology": {
+         *             "cells": [
+         *               {
+         *                 "actors": 3,
+         *                 "caches": 1,
+         *                 "name": "east",
+         *                 "replay_shards": 1
+         *               },
+         *               {
+         *                 "actors": 2,
+         *                 "caches": 1,
+         *                 "name": "west",
+         *                 "replay_shards": 1
+         *               }
+         *             ],
+         *             "devices": 1,
+         *             "learners": 1,
+         *             "optimisers": 1,
+         *             "start_smaller": false
+         *           },
          *           "trials": null,
          *           "workers": 2
          *         }
@@ -847,6 +956,26 @@ export interface components {
          *       },
          *       "started_at": "2026-03-01T09:31:01Z",
          *       "state": "running",
+         *       "topology": {
+         *         "cells": [
+         *           {
+         *             "actors": 3,
+         *             "caches": 1,
+         *             "name": "east",
+         *             "replay_shards": 1
+         *           },
+         *           {
+         *             "actors": 2,
+         *             "caches": 1,
+         *             "name": "west",
+         *             "replay_shards": 1
+         *           }
+         *         ],
+         *         "devices": 1,
+         *         "learners": 1,
+         *         "optimisers": 1,
+         *         "start_smaller": false
+         *       },
          *       "trials": null,
          *       "workers": 2
          *     }
@@ -908,6 +1037,8 @@ export interface components {
             /** Started At */
             started_at: string | null;
             state: components["schemas"]["JobState"];
+            /** @description The processes it is to have; null where nothing learns */
+            topology?: components["schemas"]["TopologySpec"] | null;
             /**
              * Trials
              * @description Work budget; then `seconds` is a limit
@@ -1257,6 +1388,177 @@ export interface components {
             type: string;
         };
         /**
+         * QueueRead
+         * @description Places on one role queue: what this job wants, has, and may have beside other jobs.
+         */
+        QueueRead: {
+            /**
+             * Allowed
+             * @description Its fair share of the workers' slots; null where roles are local
+             */
+            allowed: number | null;
+            /**
+             * Present
+             * @description Alive and not told to stop
+             */
+            present: number;
+            /** Queue */
+            queue: string;
+            /** Wanted */
+            wanted: number;
+        };
+        /**
+         * RoleName
+         * @description What a process of a job does.
+         * @enum {string}
+         */
+        RoleName: "learner" | "actor" | "cache" | "replay" | "optimiser";
+        /**
+         * RoleRead
+         * @description One process of a job, as it last reported. Figures that it does not have are null.
+         * @example {
+         *       "address": null,
+         *       "alive": true,
+         *       "bytes_in": 61341696,
+         *       "bytes_out": 93323264,
+         *       "cell": "east",
+         *       "heartbeat_age_s": 0.8,
+         *       "host": "actor-1",
+         *       "id": "3d5f7a9b1c2e4f60a8b6c4d2e0f1a3b5",
+         *       "index": 0,
+         *       "model_age_s": 0.4,
+         *       "model_source": "10.0.0.7:40123",
+         *       "model_version": 410,
+         *       "pid": 4711,
+         *       "restarting": false,
+         *       "role": "actor",
+         *       "rss_mb": 496,
+         *       "state": "running",
+         *       "steps_per_s": 806,
+         *       "stopping": false,
+         *       "version": "0.1.0",
+         *       "versions_behind": 2
+         *     }
+         */
+        RoleRead: {
+            /**
+             * Address
+             * @description Where it serves others
+             */
+            address: string | null;
+            /**
+             * Alive
+             * @description Heard of within three heartbeats, and not ended
+             */
+            alive: boolean;
+            /**
+             * Bytes Held
+             * @description Replay shard: before compression
+             */
+            bytes_held?: number | null;
+            /**
+             * Bytes In
+             * @description Since its start: models or unrolls taken, before compression
+             */
+            bytes_in?: number | null;
+            /**
+             * Bytes Out
+             * @description Since its start: unrolls or models given, before compression
+             */
+            bytes_out?: number | null;
+            /**
+             * Cell
+             * @description "" for learners and optimisers, which belong to no cell
+             */
+            cell: string;
+            /**
+             * Heartbeat Age S
+             * @description By the database's clock
+             */
+            heartbeat_age_s: number;
+            /** Host */
+            host: string;
+            /** Id */
+            id: string;
+            /** Index */
+            index: number;
+            /**
+             * Model Age S
+             * @description Since that version came
+             */
+            model_age_s?: number | null;
+            /**
+             * Model Source
+             * @description Address that the model came from
+             */
+            model_source?: string | null;
+            /**
+             * Model Version
+             * @description Actor, cache: of the model held; learner: of the newest
+             */
+            model_version?: number | null;
+            /** Pid */
+            pid: number;
+            /**
+             * Queue Fill
+             * @description Replay shard: share of its places that are taken, 0-1
+             */
+            queue_fill?: number | null;
+            /**
+             * Refused Unrolls
+             * @description Learner: unrolls that were nonsense
+             */
+            refused_unrolls?: number | null;
+            /**
+             * Restarting
+             * @description Waits for its turn of a rolling restart
+             */
+            restarting: boolean;
+            role: components["schemas"]["RoleName"];
+            /** Rss Mb */
+            rss_mb?: number | null;
+            /**
+             * State
+             * @description In words: "running", "waiting for …", "stopped", "failed: …"
+             */
+            state: string;
+            /**
+             * Steps Per S
+             * @description Actor: environment steps; learner: updates
+             */
+            steps_per_s?: number | null;
+            /**
+             * Stopping
+             * @description Told to stop
+             */
+            stopping: boolean;
+            /**
+             * Version
+             * @description Of the program
+             */
+            version: string;
+            /**
+             * Versions Behind
+             * @description The learner's newest version less this one's
+             */
+            versions_behind?: number | null;
+        };
+        /**
+         * RolesRestart
+         * @description Which roles to restart, one after another; all conditions must hold, none given = every role.
+         * @example {
+         *       "cell": "east",
+         *       "role": "actor"
+         *     }
+         */
+        RolesRestart: {
+            /** Cell */
+            cell?: string | null;
+            /** Index */
+            index?: number | null;
+            role?: components["schemas"]["RoleName"] | null;
+        };
+        /**
          * SessionCreate
          * @example {
          *       "token": "the-token-of-the-printed-address"
@@ -1269,6 +1571,159 @@ export interface components {
              */
             token: string;
         };
+        /**
+         * TopologyPatch
+         * @description Scales a job up or down. Cells that are not named stay as they are.
+         * @example {
+         *       "cells": [
+         *         {
+         *           "actors": 6,
+         *           "name": "east"
+         *         }
+         *       ]
+         *     }
+         */
+        TopologyPatch: {
+            /** Cells */
+            cells: components["schemas"]["CellPatch"][];
+        };
+        /**
+         * TopologyRead
+         * @description What a job is to have and what it has.
+         * @example {
+         *       "desired": {
+         *         "cells": [
+         *           {
+         *             "actors": 3,
+         *             "caches": 1,
+         *             "name": "east",
+         *             "replay_shards": 1
+         *           },
+         *           {
+         *             "actors": 2,
+         *             "caches": 1,
+         *             "name": "west",
+         *             "replay_shards": 1
+         *           }
+         *         ],
+         *         "devices": 1,
+         *         "learners": 1,
+         *         "optimisers": 1,
+         *         "start_smaller": false
+         *       },
+         *       "job_id": "5f0c8a1b9d3e4f67a2b1c0d9e8f7a6b5",
+         *       "local": false,
+         *       "queues": [
+         *         {
+         *           "allowed": 2,
+         *           "present": 1,
+         *           "queue": "actor.east",
+         *           "wanted": 3
+         *         }
+         *       ],
+         *       "roles": [
+         *         {
+         *           "address": null,
+         *           "alive": true,
+         *           "bytes_in": 61341696,
+         *           "bytes_out": 93323264,
+         *           "cell": "east",
+         *           "heartbeat_age_s": 0.8,
+         *           "host": "actor-1",
+         *           "id": "3d5f7a9b1c2e4f60a8b6c4d2e0f1a3b5",
+         *           "index": 0,
+         *           "model_age_s": 0.4,
+         *           "model_source": "10.0.0.7:40123",
+         *           "model_version": 410,
+         *           "pid": 4711,
+         *           "restarting": false,
+         *           "role": "actor",
+         *           "rss_mb": 496,
+         *           "state": "running",
+         *           "steps_per_s": 806,
+         *           "stopping": false,
+         *           "version": "0.1.0",
+         *           "versions_behind": 2
+         *         }
+         *       ],
+         *       "state": "running",
+         *       "waiting_for": [
+         *         "actor.east: 1 of 3"
+         *       ]
+         *     }
+         */
+        TopologyRead: {
+            desired: components["schemas"]["TopologySpec"];
+            /** Job Id */
+            job_id: string;
+            /**
+             * Local
+             * @description Roles are children of the run; else workers take them from queues
+             */
+            local: boolean;
+            /** Queues */
+            queues: components["schemas"]["QueueRead"][];
+            /** Roles */
+            roles: components["schemas"]["RoleRead"][];
+            state: components["schemas"]["JobState"];
+            /**
+             * Waiting For
+             * @description What is missing, in words: "actor.east: 1 of 3"; empty = complete
+             */
+            waiting_for: string[];
+        };
+        /**
+         * TopologySpec
+         * @description Which processes a job that learns is to have.
+         * @example {
+         *       "cells": [
+         *         {
+         *           "actors": 3,
+         *           "caches": 1,
+         *           "name": "east",
+         *           "replay_shards": 1
+         *         },
+         *         {
+         *           "actors": 2,
+         *           "caches": 1,
+         *           "name": "west",
+         *           "replay_shards": 1
+         *         }
+         *       ],
+         *       "devices": 1,
+         *       "learners": 1,
+         *       "optimisers": 1,
+         *       "start_smaller": false
+         *     }
+         */
+        TopologySpec: {
+            /** Cells */
+            cells: components["schemas"]["CellSpec"][];
+            /**
+             * Devices
+             * @description Devices of each learner, the batch spread over them
+             * @default 1
+             */
+            devices: number;
+            /**
+             * Learners
+             * @description Processes that train together
+             * @default 1
+             */
+            learners: number;
+            /**
+             * Optimisers
+             * @description Processes that search; children of the run in any case
+             * @default 1
+             */
+            optimisers: number;
+            /**
+             * Start Smaller
+             * @description Start with the workers that there are and grow; else wait until all have come
+             * @default false
+             */
+            start_smaller: boolean;
+        };
     };
     responses: never;
     parameters: never;
@@ -1277,6 +1732,8 @@ export interface components {
     pathItems: never;
 }
 export type CanvasRead = components['schemas']['CanvasRead'];
+export type CellPatch = components['schemas']['CellPatch'];
+export type CellSpec = components['schemas']['CellSpec'];
 export type ConstraintsRead = components['schemas']['ConstraintsRead'];
 export type Costs = components['schemas']['Costs'];
 export type Counts = components['schemas']['Counts'];
@@ -1303,7 +1760,14 @@ export type PlacementPage = components['schemas']['PlacementPage'];
 export type PlacementRead = components['schemas']['PlacementRead'];
 export type PreviewRead = components['schemas']['PreviewRead'];
 export type Problem = components['schemas']['Problem'];
+export type QueueRead = components['schemas']['QueueRead'];
+export type RoleName = components['schemas']['RoleName'];
+export type RoleRead = components['schemas']['RoleRead'];
+export type RolesRestart = components['schemas']['RolesRestart'];
 export type SessionCreate = components['schemas']['SessionCreate'];
+export type TopologyPatch = components['schemas']['TopologyPatch'];
+export type TopologyRead = components['schemas']['TopologyRead'];
+export type TopologySpec = components['schemas']['TopologySpec'];
 export type $defs = Record<string, never>;
 export interface operations {
     list_designs_api_v1_designs_get: {
@@ -2013,6 +2477,188 @@ export interface operations {
                 };
             };
             /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    restart_roles_api_v1_jobs__job_id__roles_restart_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RolesRestart"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_topology_api_v1_jobs__job_id__topology_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    scale_job_api_v1_jobs__job_id__topology_patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TopologyPatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
             422: {
                 headers: {
                     [name: string]: unknown;

@@ -7,11 +7,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from backend.jobs.topology import RoleKey
 from workers.menger.actor import ActorFigures, Candidates
 from workers.menger.config import LearningSettingsError, TrainConfig, train_config
-from workers.menger.launch import RoleSet, role_counts, role_environment
+from workers.menger.launch import RoleSet, role_environment
 from workers.menger.stats import RateMeter, RecentMean
-from workers.topology import Topology
 
 
 class Clock:
@@ -106,11 +106,7 @@ def test_only_the_learner_may_see_an_accelerator(tmp_path):
     assert role_environment("actor", data_dir=tmp_path, accelerator=False)["OMP_NUM_THREADS"] == "1"
 
 
-def test_servers_start_before_those_they_serve():
-    counts = role_counts(Topology(optimisers=1, actors=3, learners=1, replay_shards=2, caches=1))
-    assert list(counts) == ["replay", "learner", "cache", "actor", "optimiser"]
-    assert counts["actor"] == 3
-    assert counts["replay"] == 2
+CACHE = RoleKey("cache", "main", 0)
 
 
 def test_a_role_of_no_job_ends_with_its_reason(tmp_path):
@@ -118,14 +114,14 @@ def test_a_role_of_no_job_ends_with_its_reason(tmp_path):
         job_id="nosuchjob",
         data_dir=tmp_path,
         database_url=f"sqlite:///{tmp_path / 'empty.db'}",
-        topology=Topology(optimisers=0, caches=1),
+        wanted=[CACHE],
         log_dir=tmp_path / "logs",
     )
     roles.start()
-    process = roles._processes["cache", 0].popen
+    process = roles._processes[CACHE].popen
     assert process.wait(timeout=120) != 0
     (gone,) = roles.poll()
-    assert (gone.role, gone.index) == ("cache", 0)
+    assert gone.key == CACHE
     assert gone.code != 0
     assert gone.last_stderr_lines
     assert roles.poll() == []  # told once
@@ -169,7 +165,7 @@ def test_train_leaves_a_policy_that_another_training_starts_from(tmp_path):
     assert info.maxima == {"grid": 128, "nodes": 4096}
     assert json.loads((out / "curve.json").read_text())[-1]["policy_version"] > 5
     assert {path.name for path in (out / "logs").iterdir()} == {
-        f"{r}-0.log" for r in ("actor", "cache", "learner", "replay")
+        f"{name}-0.log" for name in ("actor-main", "cache-main", "learner", "replay-main")
     }
     assert not (out / ".run").exists()
 

@@ -14,13 +14,13 @@ import psutil
 import pytest
 
 from backend.jobs.private import PrivateJob, create_private_job
+from backend.jobs.topology import RoleKey, learning_keys, one_cell
 from netlists.load import input_files, load_design
 from netlists.samples import write_sample
 from placement.layout import unpack_layout
 from workers.agents.checkpoint import checkpoints
 from workers.menger.launch import RoleSet
 from workers.menger.roles import in_turn
-from workers.topology import Topology
 
 TINY = {
     "batch_size": 2,
@@ -63,13 +63,17 @@ def roles(job, tmp_path_factory) -> Iterator[RoleSet]:
         job_id=job.job_id,
         data_dir=job.settings.data,
         database_url=job.settings.database_url,
-        topology=Topology(optimisers=0, actors=1, learners=1, replay_shards=1, caches=1),
+        wanted=learning_keys(one_cell(1)),
         log_dir=tmp_path_factory.mktemp("logs"),
         options={name: words for name in ("actor", "learner", "replay", "cache")},
     )
     roles.start()
     yield roles
     roles.stop(20)
+
+
+def key_of(role: str) -> RoleKey:
+    return RoleKey(role, "" if role == "learner" else "main", 0)
 
 
 class Watch:
@@ -80,7 +84,7 @@ class Watch:
 
     def stats(self, role: str) -> dict[str, Any]:
         """Figures of the process that runs now."""
-        pid = self.roles.pids().get((role, 0))
+        pid = self.roles.pids().get(key_of(role))
         found = [r for r in self.job.store.roles(self.job.job_id, role) if r.pid == pid]
         return found[0].stats if found else {}
 
@@ -98,11 +102,11 @@ class Watch:
 
     def kill(self, role: str) -> None:
         """kill -9, noticed by the next polls; then started again."""
-        os.kill(self.roles.pids()[role, 0], signal.SIGKILL)
+        os.kill(self.roles.pids()[key_of(role)], signal.SIGKILL)
         exits: list[Any] = []
         self.until(f"exit of the {role}", lambda: bool(exits.extend(self.roles.poll()) or exits), all_alive=False)
-        assert [(gone.role, gone.index, gone.code) for gone in exits] == [(role, 0, -signal.SIGKILL)]
-        self.roles.restart(role, 0)
+        assert [(gone.key, gone.code) for gone in exits] == [(key_of(role), -signal.SIGKILL)]
+        self.roles.restart(key_of(role))
 
 
 @pytest.fixture(scope="module")
