@@ -63,6 +63,11 @@ KINDS = {
         404, "the formats that there are, are named", "Ask for one of the placement's `formats`."
     ),
     "idempotency-key-reused": Kind(409, "the key made another job", "Use a new key for each new job."),
+    "infeasible-constraints": Kind(
+        422,
+        "no placement of the design can meet these constraints; the bound that is broken comes with its numbers",
+        "Loosen the constraint that `detail` names: smaller halos or spacing, a larger region (docs/constraints.md).",
+    ),
     "invalid-request": Kind(
         422, "fields, values and what is allowed", "Correct the fields that `errors` lists and send it again."
     ),

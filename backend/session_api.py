@@ -8,11 +8,12 @@ from pydantic import Field
 
 from backend.core.access import SESSION_DAYS, same_origin
 from backend.core.errors import ForbiddenError, document
+from backend.core.json_body import StrictJsonRoute
 from backend.health import read_health
 from backend.schemas import Health, Schema
 from backend.services import ServicesDep, require_access
 
-session = APIRouter(prefix="/session", tags=["session"])
+session = APIRouter(prefix="/session", tags=["session"], route_class=StrictJsonRoute)
 health = APIRouter(tags=["health"])
 
 

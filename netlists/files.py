@@ -43,6 +43,8 @@ DEFAULT_LIMITS = Limits()
 def read_blocks(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[bytes]:
     """The file's bytes, inflated where it is gzip, in blocks of at most 1 MiB. Raises InputError beyond the limits."""
     try:
+        if path.exists() and not path.is_file():  # a folder cannot be read, some devices never end
+            raise InputError(f"{path.name}: is a {'folder' if path.is_dir() else 'device, pipe or socket'}, not a file")
         with open(path, "rb") as file:
             first = file.read(len(GZIP_MAGIC))
             file.seek(0)

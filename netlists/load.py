@@ -108,6 +108,8 @@ def _sort_files(
             files += _files_of_folder(path)
         elif path.is_file():
             files.append(path)
+        elif path.exists():
+            raise InputError(f"{path}: is neither a file nor a folder, but a device, pipe or socket; {SUPPORTED}")
         else:
             raise InputError(f"{path}: no such file or folder")
     if not files and not plc:

@@ -148,6 +148,8 @@ def _on_http(request: Request, error: Exception) -> Response:
         kind, detail = "no-such-route", f"There is nothing at {request.url.path}"
     elif kind is None and error.status_code == 405:
         kind, detail = "method-not-allowed", f"{request.method} is not possible at {request.url.path}"
+    elif kind is None and error.status_code == 400:  # the framework's own word for a body that it cannot take apart
+        kind = "invalid-request"
     return problem(error.status_code, detail, kind=kind, instance=request.url.path, headers=error.headers)
 
 

@@ -1,7 +1,9 @@
-"""Are a job's constraints ones that its design can have? Asked before the job is stored, without reading the netlist.
+"""Are a job's constraints ones that its design can have, and can they be met? Asked before the job is stored, without
+reading the netlist.
 
-In: a design's row and the JSON object of a job. Names, sizes and the canvas come from the design's `layout.json`, rules
-that the job's go on top of from its side files. Whether a legal placement exists is the run's to say.
+In: a design's row and the JSON object of a job. Names, sizes, blockages and the canvas come from the design's
+`layout.json`, rules that the job's go on top of from its side files. The bounds of `check_feasible` are necessary: what
+they refuse can never be placed. Whether what passes can be is the run's to say, which also knows rules of LEF and DEF.
 """
 
 from __future__ import annotations
@@ -16,19 +18,30 @@ from backend.core.errors import UnprocessableError
 from backend.core.tables import DesignRow
 from backend.schemas import LayoutRead
 from netlists.constraints_json.file import is_constraints, looks_like_json, object_source, read_source, with_constraints
-from netlists.errors import InputError
+from netlists.errors import InfeasibleError, InputError
 from netlists.model import Canvas, Design, Netlist, Orientation, Placement
 
 
-def require_constraints(data: Path, row: DesignRow, constraints: Mapping[str, Any]) -> None:
-    """Raises UnprocessableError that names the key, the value found and the values allowed."""
+def require_constraints(
+    data: Path, row: DesignRow, constraints: Mapping[str, Any], *, from_scratch: bool = False
+) -> None:
+    """Raises UnprocessableError: `bad-constraints` that names the key, the value found and the values allowed, or
+    `infeasible-constraints` with the numbers of the bound that is broken.
+    """
+    from placement.legal import check_feasible  # here: it loads the compiler's library, which few requests need
+
     folder = data / "designs" / row.id
     layout = LayoutRead.model_validate_json((folder / "layout.json").read_bytes())
     files = [folder / "files" / file["stored"] for file in row.files if ".json" in file["stored"]]
     sources = [read_source(path) for path in files if looks_like_json(path)]
     design = _bare_design(layout, has_start=row.facts.get("start_costs") is not None)
     try:
-        with_constraints(design, [*filter(is_constraints, sources), object_source(constraints)])
+        ruled = with_constraints(design, [*filter(is_constraints, sources), object_source(constraints)])
+        check_feasible(ruled.without_start() if from_scratch else ruled)
+    except InfeasibleError as error:
+        raise UnprocessableError(
+            "infeasible-constraints", f"No placement can meet these constraints: {error}"
+        ) from None
     except InputError as error:
         raise UnprocessableError("bad-constraints", str(error)) from None
 
@@ -59,4 +72,11 @@ def _bare_design(layout: LayoutRead, *, has_start: bool) -> Design:
     )
     box = layout.canvas
     canvas = Canvas(width_um=box.width_um, height_um=box.height_um, columns=box.columns, rows=box.rows)
-    return Design(name="layout", netlist=netlist, canvas=canvas, start=start, has_start=has_start)
+    return Design(
+        name="layout",
+        netlist=netlist,
+        canvas=canvas,
+        start=start,
+        blockages_um=np.array(layout.blockages_um).reshape(-1, 4),
+        has_start=has_start,
+    )

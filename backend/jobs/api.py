@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import FileResponse, StreamingResponse
 
 from backend.core.errors import ConflictError, NotFoundError, document
+from backend.core.json_body import StrictJsonRoute
 from backend.core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from backend.jobs import service, topology_service
 from backend.schemas import (
@@ -27,7 +28,7 @@ from backend.schemas import (
 )
 from backend.services import ServicesDep
 
-jobs = APIRouter(prefix="/jobs", tags=["jobs"])
+jobs = APIRouter(prefix="/jobs", tags=["jobs"], route_class=StrictJsonRoute)
 placements = APIRouter(prefix="/placements", tags=["placements"])
 
 Cursor = Annotated[str | None, Query(description="next_cursor of the page before")]
@@ -128,7 +129,7 @@ async def get_events(
 def get_metrics(
     job_id: str,
     services: ServicesDep,
-    after_s: Annotated[float | None, Query(description="Only points with a later time_s")] = None,
+    after_s: Annotated[float | None, Query(allow_inf_nan=False, description="Only points with a later time_s")] = None,
 ) -> MetricsRead:
     """Values over the time of a job: the cost curve and the figures of learning and search."""
     return service.metrics(services.database, job_id, after_s)

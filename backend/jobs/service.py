@@ -37,7 +37,7 @@ def create(
     if spec.constraints is not None:
         design = database.read(lambda session: find_design(session, spec.design_id))
         if design.state == DesignState.READY:
-            require_constraints(store.data, design, spec.constraints)
+            require_constraints(store.data, design, spec.constraints, from_scratch=spec.from_scratch)
 
     def work(session: Session) -> tuple[JobRead, bool]:
         if key is not None:

@@ -20,26 +20,35 @@ from netlists.errors import MismatchError, ParseError
 from netlists.files import DEFAULT_LIMITS, Limits, text_blocks, text_lines
 from netlists.model import Netlist, NodeKind, Orientation, Placement
 
-_NUMBER = r"([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf(?:inity)?))"
-_PAIRS = {  # header line -> names of its two values
-    re.compile(rf"Columns\s*:\s*{_NUMBER}\s+Rows\s*:\s*{_NUMBER}", re.I): ("columns", "rows"),
-    re.compile(rf"Width\s*:\s*{_NUMBER}\s+Height\s*:\s*{_NUMBER}", re.I): ("width_um", "height_um"),
-    re.compile(rf"Routes per micron\s*,?\s*hor\s*:\s*{_NUMBER}\s+ver\s*:\s*{_NUMBER}", re.I): (
-        "hor_routes_per_um",
-        "ver_routes_per_um",
-    ),
-    re.compile(rf"Routes used by macros\s*,?\s*hor\s*:\s*{_NUMBER}\s+ver\s*:\s*{_NUMBER}", re.I): (
-        "hor_macro_routes_per_um",
-        "ver_macro_routes_per_um",
-    ),
-    re.compile(rf"Smoothing factor\s*:\s*{_NUMBER}", re.I): ("smoothing",),
-    re.compile(rf"Overlap threshold\s*:\s*{_NUMBER}", re.I): ("overlap_threshold",),
-}
+_WORD = r"(\S+)"  # where a number belongs
+# First words of a header line, all of it, how it is written, names of its values. A line that begins so must go on so.
+_HEADER_LINES = [
+    (re.compile(words + r"\s*:", re.I), re.compile(words + rest, re.I), form, names)
+    for words, rest, form, names in (
+        ("Columns", rf"\s*:\s*{_WORD}\s+Rows\s*:\s*{_WORD}", "Columns : N  Rows : N", ("columns", "rows")),
+        ("Width", rf"\s*:\s*{_WORD}\s+Height\s*:\s*{_WORD}", "Width : N  Height : N", ("width_um", "height_um")),
+        (
+            r"Routes per micron\s*,?\s*hor",
+            rf"\s*:\s*{_WORD}\s+ver\s*:\s*{_WORD}",
+            "Routes per micron, hor : N  ver : N",
+            ("hor_routes_per_um", "ver_routes_per_um"),
+        ),
+        (
+            r"Routes used by macros\s*,?\s*hor",
+            rf"\s*:\s*{_WORD}\s+ver\s*:\s*{_WORD}",
+            "Routes used by macros, hor : N  ver : N",
+            ("hor_macro_routes_per_um", "ver_macro_routes_per_um"),
+        ),
+        ("Smoothing factor", rf"\s*:\s*{_WORD}", "Smoothing factor : N", ("smoothing",)),
+        ("Overlap threshold", rf"\s*:\s*{_WORD}", "Overlap threshold : N", ("overlap_threshold",)),
+    )
+]
 _WHOLE = {"columns", "rows", "smoothing"}
 _MAY_BE_ZERO = {"smoothing", "overlap_threshold", "hor_macro_routes_per_um", "ver_macro_routes_per_um"}
 _COUNT = re.compile(
-    r"(HARD_MACROs|HARD_MACRO_PINs|MACROs|MACRO_PINs|PORTs|SOFT_MACROs|SOFT_MACRO_PINs|STDCELLs)\s*:\s*(\d+)$"
+    r"(HARD_MACROs|HARD_MACRO_PINs|MACROs|MACRO_PINs|PORTs|SOFT_MACROs|SOFT_MACRO_PINs|STDCELLs)\s*:\s*(.*)"
 )
+_COUNT_DIGITS = 18
 _COMMENTS = re.compile(r"(?:\s|#[^\n]*\n)*+")
 _ROW = re.compile(r"\d+[ \t]+\S+[ \t]+\S+[ \t]+(?:-|[NSEWF]{1,2})[ \t]+[01][ \t]*(?:\n|$)")
 _NODE = re.compile(_COMMENTS.pattern + r"node\s*:?\s*[{<]")
@@ -128,24 +137,32 @@ class _PlcReader:
             self._blockage(line, found.group(1))
             return
         if found := _COUNT.match(text):
-            self.counts[found.group(1)] = (int(found.group(2)), line)
+            self._count(line, *found.groups())
             return
         if found := _MAP_ROW.match(text):
             self.map_rows.append((line, int(found.group(1)), len(found.group(2)) // 2))
             return
-        for pattern, names in _PAIRS.items():
-            if found := pattern.match(text):
+        for begins, pattern, form, names in _HEADER_LINES:
+            if begins.match(text):
+                found = pattern.fullmatch(text)
+                if found is None:
+                    raise ParseError(self.path, line, f"header: expected '{form}', N a number", text)
                 for name, value in zip(names, found.groups(), strict=True):
                     self._value(line, name, value)
                 return
 
+    def _count(self, line: int, key: str, text: str) -> None:
+        if not (text.isdecimal() and text.isascii() and len(text) <= _COUNT_DIGITS):
+            raise ParseError(self.path, line, f"header: {key} is '{text[:40]}', must be a whole number 0 or more")
+        self.counts[key] = (int(text), line)
+
     def _value(self, line: int, name: str, text: str) -> None:
         what = name.removesuffix("_um") if name in ("width_um", "height_um") else name.replace("_", " ")
-        value = self._number(line, text, what)
+        kind = "a whole number" if name in _WHOLE else "a number"
+        allowed = f"{kind} {'0 or more' if name in _MAY_BE_ZERO else 'above 0'}"
+        value = self._number(line, text, what, allowed=f"; must be {allowed}")
         if value < 0 or (value == 0 and name not in _MAY_BE_ZERO) or (name in _WHOLE and value != int(value)):
-            kind = "a whole number" if name in _WHOLE else "a number"
-            bound = "0 or more" if name in _MAY_BE_ZERO else "above 0"
-            raise ParseError(self.path, line, f"header: {what} is {text}, must be {kind} {bound}")
+            raise ParseError(self.path, line, f"header: {what} is {text}, must be {allowed}")
         if self.values.get(name, value) != value:
             first = f"{self.values[name]:g} at line {self.value_line[name]}"
             raise ParseError(self.path, line, f"header: {what} is {value:g}, but {first}")
@@ -173,13 +190,13 @@ class _PlcReader:
             self.file.warnings.append(f"{self.path.name}:{line}: blockage of rate {rate:g} is kept free altogether")
         self.file.blockages_um.append((llx, lly, urx, ury))
 
-    def _number(self, line: int, text: str, what: str) -> float:
+    def _number(self, line: int, text: str, what: str, *, allowed: str = "") -> float:
         try:
             value = float(text) if "_" not in text else math.nan
         except ValueError:
-            raise ParseError(self.path, line, f"{what}: '{text}' is not a number") from None
+            raise ParseError(self.path, line, f"{what}: '{text[:40]}' is not a number{allowed}") from None
         if not abs(value) <= MAX_UM:
-            raise ParseError(self.path, line, f"{what}: '{text}' is not a number of at most {MAX_UM:g}")
+            raise ParseError(self.path, line, f"{what}: '{text[:40]}' is not a number of at most {MAX_UM:g}{allowed}")
         return value
 
     def _row(self, line: int, text: str) -> None:

@@ -145,6 +145,8 @@ def losses(design: Design) -> list[str]:
 
 def quoted(text: str) -> str:
     """The text as a string of the text format."""
+    if text.isprintable() and '"' not in text and "\\" not in text:  # nearly all there are
+        return f'"{text}"'
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda match: f"\\{ord(match.group()):03o}", escaped) + '"'
 
@@ -156,6 +158,12 @@ class _NetlistText:
         self.netlist, self.placement = netlist, placement
         self.pin_xy = pin_positions_um(netlist, placement)
         self.kind = netlist.node_kind
+        self.pin_offset = np.stack([netlist.pin_dx_um, netlist.pin_dy_um], axis=1).tolist()
+        self.pin_at = self.pin_xy.tolist()
+        self.pin_node, self.net_pin = netlist.pin_node.tolist(), netlist.net_pin.tolist()
+        self.net_start, self.net_weight = netlist.net_start.tolist(), netlist.net_weight.tolist()
+        self.soft = (self.kind == NodeKind.SOFT_MACRO).tolist()
+        self.alone = np.isin(self.kind, (NodeKind.PORT, NodeKind.CELL)).tolist()
         driven = np.flatnonzero(np.diff(netlist.net_start) > 1)
         self.net_of_pin: dict[int, int] = dict(
             zip(netlist.net_pin[netlist.net_start[driven]].tolist(), driven.tolist(), strict=True)
@@ -198,37 +206,36 @@ class _NetlistText:
 
     def _pin(self, pin: int, number_in_file: int) -> str:
         netlist = self.netlist
-        node = int(netlist.pin_node[pin])
-        soft = self.kind[node] == NodeKind.SOFT_MACRO
+        node = self.pin_node[pin]
+        (x, y), (dx, dy) = self.pin_at[pin], self.pin_offset[pin]
         fields = [
             ("macro_name", f"placeholder: {quoted(netlist.node_name[node])}"),
-            ("type", f'placeholder: "{"macro_pin" if soft else "MACRO_PIN"}"'),
+            ("type", f'placeholder: "{"macro_pin" if self.soft[node] else "MACRO_PIN"}"'),
             *self._weight(pin),
-            ("x", f"f: {number(self.pin_xy[pin, 0])}"),
-            ("x_offset", f"f: {number(netlist.pin_dx_um[pin])}"),
-            ("y", f"f: {number(self.pin_xy[pin, 1])}"),
-            ("y_offset", f"f: {number(netlist.pin_dy_um[pin])}"),
+            ("x", f"f: {number(x)}"),
+            ("x_offset", f"f: {number(dx)}"),
+            ("y", f"f: {number(y)}"),
+            ("y_offset", f"f: {number(dy)}"),
         ]
         return self._block(netlist.pin_name[pin], self._sinks(pin), fields, number_in_file)
 
     def _weight(self, pin: int | None) -> list[tuple[str, str]]:
         net = self.net_of_pin.get(-1 if pin is None else pin)
-        if net is None or self.netlist.net_weight[net] == 1:
+        if net is None or self.net_weight[net] == 1:
             return []
-        return [("weight", f"f: {number(self.netlist.net_weight[net])}")]
+        return [("weight", f"f: {number(self.net_weight[net])}")]
 
     def _sinks(self, pin: int | None) -> tuple[str, ...]:
         net = self.net_of_pin.get(-1 if pin is None else pin)
         if net is None:
             return ()
-        start, end = self.netlist.net_start[net : net + 2]
-        return tuple(self._name_of_pin(sink) for sink in self.netlist.net_pin[start + 1 : end].tolist())
+        start, end = self.net_start[net : net + 2]
+        return tuple(self._name_of_pin(sink) for sink in self.net_pin[start + 1 : end])
 
     def _name_of_pin(self, pin: int) -> str:
         """A port or cell is its own pin here, however many the design gives it."""
-        node = int(self.netlist.pin_node[pin])
-        alone = self.kind[node] in (NodeKind.PORT, NodeKind.CELL)
-        return self.netlist.node_name[node] if alone else self.netlist.pin_name[pin]
+        node = self.pin_node[pin]
+        return self.netlist.node_name[node] if self.alone[node] else self.netlist.pin_name[pin]
 
     def _block(self, name: str, inputs: tuple[str, ...], fields: list[tuple[str, str]], number_in_file: int) -> str:
         lines = ["node {\n", f"  name: {quoted(name)}\n"]

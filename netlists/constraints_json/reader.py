@@ -20,7 +20,7 @@ from netlists.constraints import ANY_OF_ITS_CLASS
 from netlists.constraints_json.located import Located
 from netlists.constraints_json.state import EDGE_UM, FORMAT, VERSION, State
 from netlists.errors import InputError, ParseError
-from netlists.model import NodeKind, Orientation
+from netlists.model import NodeKind, Orientation, oriented_size_um
 
 MAX_UM = 1e9  # as everywhere: keeps areas and sums far from overflow
 TOP_KEYS = (
@@ -52,6 +52,11 @@ class Reader:
         self.state, self.source = state, source
         canvas = state.design.canvas
         self.width, self.height = canvas.width_um, canvas.height_um
+        # What this source itself says of a node last, with the name of the value; of regions, those that a macro is
+        # given by its own name: patterns may take in fixed macros, which rules do not bind.
+        self.fixed_by: dict[int, tuple[Located, str]] = {}
+        self.region_by: dict[int, str] = {}
+        self.by_name = False  # whether the rule that is being read names one macro
 
     # --- errors and plain values --------------------------------------------------------------------------------
 
@@ -125,6 +130,7 @@ class Reader:
         if "macros" in top:
             for index, rule in enumerate(self.elements(top["macros"], "macros", "a list of rules")):
                 self.read_rule(rule, f"macros[{index}]")
+        self.check_regions()
 
     def canvas(self) -> str:
         return f"[0, 0, {self.width:g}, {self.height:g}]"
@@ -159,6 +165,7 @@ class Reader:
         rule = self.known_keys(item, what, RULE_KEYS)
         if ("name" in rule) == ("pattern" in rule):
             self.refuse(item, what, "needs either 'name' (one macro) or 'pattern' (with * and ?), one of the two")
+        self.by_name = "name" in rule
         nodes = self.named(rule["name"], what) if "name" in rule else self.matched(rule["pattern"], what)
         readers: dict[str, Callable[[Located, str, np.ndarray], None]] = {
             "halo_um": self.read_halo,
@@ -226,14 +233,19 @@ class Reader:
         if name is not None and name not in self.state.regions:
             known = ", ".join(repr(region) for region in self.state.regions) or "none"
             self.refuse(item, what, f"is {name!r}, which is no region; those given under 'regions': {known}")
-        for node in nodes:
+        for node in nodes.tolist():
             self.state.region[node] = name
+            self.region_by.pop(node, None)
+            if name is not None and self.by_name:
+                self.region_by[node] = what
 
     def read_boundary(self, item: Located, what: str, nodes: np.ndarray) -> None:
         self.state.own_boundary_um[nodes] = np.nan if item.value is None else self.number(item, what)
 
     def read_place(self, item: Located, what: str, nodes: np.ndarray) -> None:
         state, start = self.state, self.state.design.start
+        for node in nodes.tolist():
+            self.fixed_by.pop(node, None)
         if item.value is None:  # as the files had it
             state.x[nodes], state.y[nodes] = start.x_um[nodes], start.y_um[nodes]
             state.orientation[nodes], state.fixed[nodes] = start.orientation[nodes], start.fixed[nodes]
@@ -255,6 +267,8 @@ class Reader:
             state.orientation[nodes] = Orientation[place["orientation"].value]
         state.fixed[nodes] = self.flag(place["fixed"], f"{what}.fixed") if "fixed" in place else False
         state.placed[nodes] = True
+        if state.fixed[nodes].any():
+            self.fixed_by |= dict.fromkeys(nodes.tolist(), (item, what))
 
     def check_orientations(self, item: Located, what: str, nodes: np.ndarray) -> None:
         """A macro that a rule fixes stands in an orientation that rules allow."""
@@ -271,3 +285,41 @@ class Reader:
                 f"fixes {state.design.netlist.node_name[node]!r} in orientation"
                 f" {Orientation(state.orientation[node]).name}, but only {allowed} are allowed",
             )
+
+    def check_regions(self) -> None:
+        """A macro that this source fixes lies in the region that this source gives it."""
+        state, netlist = self.state, self.state.design.netlist
+        for node in sorted(self.fixed_by.keys() & self.region_by.keys()):
+            item, what = self.fixed_by[node]
+            name, region = netlist.node_name[node], str(state.region[node])
+            cover = state.regions[region]
+            width, height = oriented_size_um(netlist.width_um, netlist.height_um, state.orientation)
+            half_w, half_h, x, y = (
+                float(side) for side in (width[node] / 2, height[node] / 2, state.x[node], state.y[node])
+            )
+            box = [x - half_w, y - half_h, x + half_w, y + half_h]
+            outside = sum((one[2] - one[0]) * (one[3] - one[1]) for one in _uncovered(box, cover.tolist()))
+            if outside > 0:
+                rectangles = ", ".join(f"[{', '.join(f'{side:g}' for side in one)}]" for one in cover.tolist())
+                shown = rectangles if len(rectangles) <= 2 * _SHOWN else rectangles[: 2 * _SHOWN] + "…"
+                self.refuse(
+                    item,
+                    what,
+                    f"fixes {name!r} on [{', '.join(f'{side:g}' for side in box)}] with {outside:.6g} µm² outside"
+                    f" region {region!r}, which {self.region_by[node]} gives it; the region is {shown}",
+                )
+
+
+def _uncovered(box: list[float], cover: list[list[float]]) -> list[list[float]]:
+    """What rectangles (llx, lly, urx, ury) leave of a box, disjoint; slivers up to EDGE_UM count nothing."""
+    left = [box]
+    for x0, y0, x1, y1 in cover:
+        pieces = []
+        for llx, lly, urx, ury in left:
+            low, high = max(lly, y0), min(ury, y1)
+            if min(urx, x1) <= max(llx, x0) or high <= low:  # they do not meet
+                pieces.append([llx, lly, urx, ury])
+                continue
+            pieces += [[llx, lly, urx, y0], [llx, y1, urx, ury], [llx, low, x0, high], [x1, low, urx, high]]
+        left = [one for one in pieces if one[2] - one[0] > EDGE_UM and one[3] - one[1] > EDGE_UM]
+    return left

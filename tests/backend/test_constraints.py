@@ -72,6 +72,35 @@ def test_wrong_ones_are_refused_by_key(client: TestClient, placed_design, rules:
     assert client.get(JOBS).json()["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"macro_spacing_um": 500}, "µm² free of blockages and fixed macros: utilisation"),
+        ({"boundary_spacing_um": 300}, "fits nowhere at least 300 µm from the canvas' edge"),
+        ({"blockages_um": [[0, 0, 9e4, 9e4]]}, "without any free area"),
+    ],
+)
+def test_those_that_nothing_can_meet_are_refused_with_the_numbers(
+    client: TestClient, placed_design, rules: dict, words: str
+) -> None:
+    body = {"design_id": placed_design[0], "constraints": {"version": 1, **rules}}
+    for from_scratch in (False, True):
+        answer = client.post(JOBS, json={**body, "from_scratch": from_scratch})
+        assert answer.status_code == 422, answer.text
+        problem = answer.json()
+        assert problem["type"].endswith("/infeasible-constraints")
+        assert words in problem["detail"]
+    assert client.get(JOBS).json()["items"] == []
+
+
+def test_a_key_given_twice_is_refused_with_its_place(client: TestClient, placed_design) -> None:
+    body = '{"design_id": "%s",\n "constraints": {"version": 1, "macro_spacing_um": 1,\n  "macro_spacing_um": 2}}'
+    answer = client.post(JOBS, content=body % placed_design[0], headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["type"].endswith("/invalid-request")
+    assert 'at line 3, column 3: The key "macro_spacing_um" is given twice in one object' in answer.json()["detail"]
+
+
 def test_no_object_is_an_invalid_request(client: TestClient, placed_design) -> None:
     answer = client.post(JOBS, json={"design_id": placed_design[0], "constraints": [1]})
     assert answer.status_code == 422

@@ -83,6 +83,44 @@ def test_a_body_that_is_no_json_is_told_where_and_why(client: TestClient, conten
     assert body["errors"] == [{"field": "body", "message": f"not valid JSON {words}"}]
 
 
+@pytest.mark.parametrize("path", ["/api/v1/jobs", "/api/v1/session"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"seed": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "line 1, column 41: Nested more than 32 deep"),
+        (b'{"seed": "[[", "x": ' + b'{"a":' * 40 + b"1" + b"}" * 41, "Nested more than 32 deep"),
+        (b'{"a": ' * 2000, "Nested more than 32 deep"),
+        (b'{"seed":\n ' + b"9" * 5000 + b"}", "line 2, column 2: A number of 5,000 digits; at most 308 are read"),
+        (b'{"seed": "\xff"}', "line 1, column 11: Byte 0xff is no utf-8 text"),
+        (b'{"seed": 1, "seed": 2}', 'line 1, column 13: The key "seed" is given twice in one object'),
+    ],
+)
+def test_a_body_that_no_reader_should_meet_is_an_invalid_request(
+    client: TestClient, path: str, content: bytes, words: str
+) -> None:
+    answer = client.post(path, content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["type"].endswith("/invalid-request")
+    assert words in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        (field, value)
+        for field in ("seconds", "trials", "seed", "workers")
+        for value in ("NaN", "Infinity", "-Infinity", "-1", "1e400", "9" * 300, "1.5e300", '"many"', "[]")
+    ],
+)
+def test_a_number_that_makes_no_sense_is_named(client: TestClient, field: str, value: str) -> None:
+    content = f'{{"design_id": "{ID}", "{field}": {value}}}'
+    answer = client.post("/api/v1/jobs", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422, answer.text
+    body = answer.json()
+    assert body["type"].endswith("/invalid-request")
+    assert body["errors"][0]["field"] == f"body.{field}"
+
+
 def test_a_fault_is_a_problem_too_and_tells_no_secrets(client: TestClient, services: Services, monkeypatch) -> None:
     def broken(work: object) -> None:
         raise RuntimeError("password=hunter2")

@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from netlists.options import Options
-from workers.cli.options import NETLIST_HELP, design_report, json_option, netlist_argument, reading_options, show
+from workers.cli.options import (
+    NETLIST_HELP,
+    Finite,
+    design_report,
+    json_option,
+    netlist_argument,
+    reading_options,
+    show,
+)
 
 
 @click.command(
@@ -15,10 +23,8 @@ from workers.cli.options import NETLIST_HELP, design_report, json_option, netlis
     + NETLIST_HELP
 )
 @netlist_argument
-@click.option("--groups", type=click.IntRange(min=1), default=None, help="Groups beside those at macros and ports.")
-@click.option(
-    "--bloat", type=click.FloatRange(min=0.01, max=100), default=None, help="Area of a soft macro / its cells'."
-)
+@click.option("--groups", type=click.IntRange(1, 10**6), default=None, help="Groups beside those at macros and ports.")
+@click.option("--bloat", type=Finite(min=0.01, max=100), default=None, help="Area of a soft macro / its cells'.")
 @reading_options
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder to write to.")

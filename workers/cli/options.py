@@ -36,19 +36,23 @@ constraints_option = click.option(
 )
 
 
-class Seconds(click.FloatRange):
-    """A budget in seconds, at most a week (as the service's); "nan" and "inf" are no numbers here."""
+class Finite(click.FloatRange):
+    """A number in a range; "nan", which no range refuses, is no number here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not in the range {self._describe_range()}.", param, ctx)
+        return number
+
+
+class Seconds(Finite):
+    """A budget in seconds, at most a week (as the service's)."""
 
     name = "seconds"
 
     def __init__(self, least: float = 0) -> None:
         super().__init__(min=least, max=7 * 86400)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
-        return number
 
 
 class Topology(click.ParamType):

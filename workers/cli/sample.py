@@ -12,7 +12,7 @@ from workers.cli.options import json_option, show
 
 @click.command(help="Write a generated sample design (netlist.pb.txt.gz and initial.plc) into a folder.")
 @click.argument("size", type=click.Choice(["small", "medium", "large"]))
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True)
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder to write to [default: sample-SIZE]"
 )

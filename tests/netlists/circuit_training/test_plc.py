@@ -120,6 +120,18 @@ FAULTS = [
     ("Columns : 5", "Columns : 5000000", ParseError, "header: a grid of 5,000,000 x 4 cells; at most 1,000,000"),
     ("Width : 50.0", "Width : -50.0", ParseError, "header: width is -50.0, must be a number above 0"),
     ("Width : 50.0", "Width : nan", ParseError, "a.plc:3: width: 'nan' is not a number"),
+    ("Width : 50.0", "Width : abc", ParseError, "a.plc:3: width: 'abc' is not a number; must be a number above 0"),
+    ("Columns : 5", "Columns : 5x", ParseError, "a.plc:2: columns: '5x' is not a number; must be a whole number above"),
+    (
+        "# Project : demo",
+        "# Columns : 4 4",
+        ParseError,
+        "a.plc:4: header: expected 'Columns : N  Rows : N', N a number\n    Columns : 4 4",
+    ),
+    ("# Project : demo", "# Width :", ParseError, "a.plc:4: header: expected 'Width : N  Height : N', N a number"),
+    ("# Project : demo", "# Smoothing factor : 1 2", ParseError, "a.plc:4: header: expected 'Smoothing factor : N'"),
+    ("# Project : demo", "# Routes per micron, hor : 1", ParseError, "header: expected 'Routes per micron, hor : N"),
+    ("# Project : demo", "# PORTs : many", ParseError, "a.plc:4: header: PORTs is 'many', must be a whole number 0 or"),
     (
         "micron, hor : 10.5",
         "micron, hor : 0",

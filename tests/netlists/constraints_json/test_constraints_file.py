@@ -212,6 +212,17 @@ FAULTS = [
         {"macros": [{"name": "A", "orientations": ["N"], "place": {"orientation": "S", "fixed": True}}]},
         r"macros\[0\]: fixes 'A' in orientation S, but only N are allowed",
     ),
+    (
+        {
+            "regions": {"left": [[0, 0, 20, 40]]},
+            "macros": [
+                {"name": "A", "region": "left"},
+                {"pattern": "*A", "place": {"x_um": 21, "y_um": 20, "fixed": True}},
+            ],
+        },
+        r"macros\[1\].place: fixes 'A' on \[.*\] with .* µm² outside region 'left', which macros\[0\].region gives it; "
+        r"the region is \[0, 0, 20, 40\]",
+    ),
 ]
 
 
@@ -226,6 +237,21 @@ def test_faults_name_file_line_thing_found_and_allowed(folder: Path, content: di
     if "format" not in content:
         with pytest.raises(InputError, match="^constraints: .*" + message):
             load_design(folder, constraints={"version": 1, **content})
+
+
+def test_a_fixed_macro_off_its_region_is_no_error_where_sources_differ_or_the_region_is_taken_back(
+    folder: Path,
+) -> None:
+    """Who fixes it may not know of the region: the judge warns of it."""
+    place = {"name": "A", "place": {"x_um": 21, "y_um": 20, "fixed": True}}
+    region = {"version": 1, "regions": {"left": [[0, 0, 20, 40]]}, "macros": [{"name": "A", "region": "left"}]}
+    (folder / "rules.constraints.json").write_text(json.dumps({"version": 1, "macros": [place]}))
+    design = load_design(folder, constraints=region)
+    assert design.constraints is not None
+    assert design.constraints.region[A] == 0
+    taken_back = {**region, "macros": [*region["macros"], place, {"name": "A", "region": None}]}
+    (folder / "rules.constraints.json").write_text(json.dumps(taken_back))
+    assert load_design(folder).start.fixed[A]
 
 
 def test_the_line_is_that_of_the_value(folder: Path) -> None:
