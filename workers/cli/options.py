@@ -37,11 +37,11 @@ constraints_option = click.option(
 
 
 class Finite(click.FloatRange):
-    """A number in a range; "nan", which no range refuses, is no number here."""
+    """A number in a range; "nan" and "inf", which no range refuses, are no numbers here."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
+        if not math.isfinite(number):
             self.fail(f"{value!r} is not in the range {self._describe_range()}.", param, ctx)
         return number
 
@@ -105,7 +105,7 @@ _READING = (
     ),
     click.option(
         "--macro-height",
-        type=click.FloatRange(min=0),
+        type=Finite(min=0, max=1e9),
         help="Of Bookshelf: movable nodes higher than this (in the files' units) are macros; a row by default.",
     ),
 )

@@ -313,4 +313,5 @@ def test_json_is_read_as_others_read_it(value: Any, indent: int | None, text: st
         with pytest.raises(ParseError):
             parse_located(Path("a"), text)
     else:
-        assert parse_located(Path("a"), text).plain() == expected
+        found = parse_located(Path("a"), text).plain()
+        assert found == expected or (text.strip() == "NaN" and np.isnan(found))
