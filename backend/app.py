@@ -9,7 +9,7 @@ from importlib.metadata import version
 import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI
 
-from backend import pages, problem_pages, session_api
+from backend import pages, problem_pages, prometheus, session_api
 from backend.core import errors
 from backend.core.config import Settings
 from backend.core.middleware import BodyLimit, SecurityHeaders
@@ -54,6 +54,7 @@ def make_app(settings: Settings) -> FastAPI:
     for router in (session_api.session, session_api.health):
         app.include_router(router, prefix=API)
     app.include_router(session_api.health, include_in_schema=False)  # /healthz
+    app.include_router(prometheus.router, include_in_schema=False)  # /metrics, where scrapers look
     describe(app)
     app.include_router(problem_pages.router)
     app.include_router(pages.make_router(settings.frontend))

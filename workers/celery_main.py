@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 
+from backend.core import logs
 from workers.processes import die_with_parent
 
 
 def main() -> None:
     die_with_parent()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logs.configure()
     logging.getLogger("celery").setLevel(logging.WARNING)
     from workers.celery_app import app
 

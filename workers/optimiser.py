@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlalchemy.exc import OperationalError
+
 from backend.jobs.records import JobRecord
 from backend.jobs.store import JobStore
 from netlists.model import Design, Placement
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 GLOBAL_TRIALS = 300_000  # GLOBAL_SECONDS for a budget of work: so many buy a global start that is worth something
 LATE_S = 0.3  # that a member waits for the others' results of the round before, when time is the budget
 POLL_S = 0.02
+AWAY_POLL_S = 1.0
+DATABASE_AWAY_S = 120.0  # as long as the run itself goes on without it
 LEAST_S = 0.02  # a round that has less time left is passed over
 
 
@@ -208,6 +212,19 @@ def _stages(found: SearchResult, held_cost: float, number: int) -> list[dict[str
     return stages
 
 
+def _patiently(call: Callable[[], None], patience_s: float, should_stop: Callable[[], bool]) -> None:
+    """A write that is tried again while the database is away, and given up after `patience_s`."""
+    end_s = time.monotonic() + patience_s
+    while True:
+        try:
+            return call()
+        except OperationalError as error:
+            log.warning("database away, an improvement waits: %s", error.orig)
+            if time.monotonic() >= end_s or should_stop():
+                return None
+            time.sleep(AWAY_POLL_S)
+
+
 def run_optimiser(
     store: JobStore,
     job: JobRecord,
@@ -235,7 +252,12 @@ def run_optimiser(
     rounds = plan(job.method, member=index, seed=job.seed, with_global=with_global, seconds=allowance.seconds)
 
     def take_episode() -> Standing | None:
-        for candidate in store.take_candidates(job.id, limit=1, kind="episode"):
+        try:
+            candidates = store.take_candidates(job.id, limit=1, kind="episode")
+        except OperationalError as error:
+            log.warning("database away, no episode is taken: %s", error.orig)
+            return None
+        for candidate in candidates:
             x_um, y_um, orientation = unpack_layout(candidate.layout, design.netlist.node_count)
             legal = legalise(design, design.start.moved(x_um=x_um, y_um=y_um, orientation=orientation))
             if check(design, legal).legal:
@@ -251,7 +273,8 @@ def run_optimiser(
         if running:
             origin["running"] = True
         layout = pack_layout(placement.x_um, placement.y_um, placement.orientation)
-        store.add_candidate(job.id, cost.proxy_cost, layout, origin, kind="improved")
+        hand_in = lambda: store.add_candidate(job.id, cost.proxy_cost, layout, origin, kind="improved")
+        _patiently(hand_in, 0.0 if running else DATABASE_AWAY_S, should_stop)  # a round's last word must not be lost
 
     exchange = Exchange(job.folder / EXCHANGE, design)
     Optimiser(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backend.core import logs
 from backend.core.config import Settings, get_settings
 from backend.core.db import Database
 from backend.designs import service
@@ -165,7 +166,7 @@ def main() -> int:
     parser.add_argument("--design", required=True)
     words = parser.parse_args()
     die_with_parent()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logs.configure()
     settings = get_settings()
     limit_memory(settings.parse_memory_bytes)
     parse(Database(settings.database_url), settings, words.design)

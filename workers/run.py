@@ -23,6 +23,7 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
+from backend.core import logs
 from backend.core.config import get_settings
 from backend.jobs.records import JobRecord
 from backend.jobs.store import JobStore
@@ -413,7 +414,7 @@ def main() -> int:
     words = parser.parse_args()
     if PARENT_VARIABLE in os.environ:  # started by a command line that stays: ends with it
         die_with_parent()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logs.configure(job=words.job, role="run")
     settings = get_settings()
     run = Run(JobStore.from_url(settings.database_url, settings.data), words.job)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -194,3 +194,25 @@ def test_what_does_not_learn_has_no_topology(client: TestClient, ready_design) -
     assert job["topology"] is None
     assert client.get(path(job["id"])).json()["type"].endswith("job-does-not-learn")
     assert client.get(path("nosuchjob")).status_code == 404
+
+
+def test_prometheus_metrics(client: TestClient, services: Services, job: str) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    store = services.store
+    assert store.claim(job, "run", "host", 1)
+    actor = store.register_role(job, "actor", "east", 1, None, 11, "b")
+    store.role_heartbeat(actor, "running", {"steps_per_s": 300.0, "model_version": 7})
+    answer = client.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    samples = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert samples["placewright_jobs", ("state", "running")] == 1
+    labels = (("cell", "east"), ("index", "1"), ("job", job), ("role", "actor"))
+    assert samples["placewright_role_steps_per_s", *labels] == 300
+    assert samples["placewright_roles_wanted", ("job", job), ("queue", "actor.east")] == 3
+    assert samples["placewright_roles_present", ("job", job), ("queue", "actor.east")] == 1
+    assert client.get("/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401

@@ -23,11 +23,14 @@ import pytest
 import yaml
 
 from backend.jobs.topology import learning_keys, one_cell, queue_counts
+from backend.schemas import TopologySpec
 from netlists.samples import write_sample
 
 ROOT = Path(__file__).parents[2]
 OURS = ("api", "worker", "replay", "cache", "learner", "actor")
+CLUSTER = tuple(f"{role}-{cell}" for cell in ("east", "west") for role in ("replay", "cache", "actor"))
 TOKEN = "a-token-for-this-test-only"
+TWO_CELLS = {"cells": [{"name": "east"}, {"name": "west"}], "start_smaller": False}
 START_TIMEOUT_S = 120
 DEADLINE_S = 420
 POLL_S = 0.5
@@ -60,11 +63,15 @@ def test_the_image_copies_what_is_there_and_starts_what_the_api_service_starts(c
 
 def test_every_service_of_ours_is_one_image_and_only_the_command_differs(compose: dict[str, Any]) -> None:
     services = compose["services"]
-    assert set(services) == {*OURS, "redis", "postgres"}
-    assert len({services[name]["image"] for name in OURS}) == 1
-    assert len({str(services[name]["environment"]) for name in OURS}) == 1
+    assert set(services) == {*OURS, *CLUSTER, "redis", "postgres"}
+    assert len({services[name]["image"] for name in (*OURS, *CLUSTER)}) == 1
+    assert len({str(services[name]["environment"]) for name in (*OURS, *CLUSTER)}) == 1
     queues = {q for name in OURS[1:] for q in services[name]["command"][-1].split(",")}
     assert queues == {"io", "run", *queue_counts(learning_keys(one_cell(1)))}
+    assert {name for name in services if services[name].get("profiles") == ["cluster"]} == set(CLUSTER)
+    two_cells = TopologySpec.model_validate(TWO_CELLS)
+    served = {services[name]["command"][-1] for name in (*CLUSTER, "learner")}
+    assert served == set(queue_counts(learning_keys(two_cells)))
     assert all(services["redis"]["command"][i] for i in (1, 2))
     for name, volume in ((n, v) for n in services for v in services[n].get("volumes", [])):
         assert volume.split(":")[0] in compose["volumes"], name
@@ -121,8 +128,8 @@ class Services:
             return [sys.executable, "-m", "workers.cli.main", *words[1:]]
         return [sys.executable if words[0] == "python" else words[0], *words[1:]]
 
-    def start(self) -> None:
-        for name in OURS:
+    def start(self, names: tuple[str, ...]) -> None:
+        for name in names:
             with (self.folder / f"{name}.log").open("wb") as log:
                 self.processes[name] = subprocess.Popen(
                     self.words(self.services[name]["command"]),
@@ -177,7 +184,6 @@ def services(
     compose: dict[str, Any], tmp_path: Path, postgres_url: str, redis_url: str, key_prefix: str
 ) -> Iterator[Services]:
     running = Services(compose, tmp_path, postgres_url, redis_url, key_prefix)
-    running.start()
     yield running
     running.stop()
     import redis
@@ -201,7 +207,11 @@ def until(what: str, condition: Any, services: Services, timeout_s: float) -> An
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_services_commands_finish_a_job_on_postgresql_and_redis(services: Services, tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [OURS, ("api", "worker", "learner", *CLUSTER)], ids=["default", "cluster"])
+def test_the_services_commands_finish_a_job_on_postgresql_and_redis(
+    services: Services, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    services.start(names)
     until("healthcheck", services.healthy, services, START_TIMEOUT_S)
     write_sample(tmp_path / "sample", "small", 3)
     with httpx.Client(
@@ -211,7 +221,9 @@ def test_the_services_commands_finish_a_job_on_postgresql_and_redis(services: Se
         design = api.post("/designs", files=parts).raise_for_status().json()
         path = f"/designs/{design['id']}"
         until("parsing", lambda: api.get(path).json()["state"] == "ready", services, START_TIMEOUT_S)
-        spec = {"design_id": design["id"], "method": "auto", "seconds": 75, "workers": 2}
+        spec: dict[str, Any] = {"design_id": design["id"], "method": "auto", "seconds": 75, "workers": 2}
+        if names != OURS:
+            spec["topology"] = TWO_CELLS
         job = api.post("/jobs", json=spec).raise_for_status().json()
 
         def state() -> dict[str, Any]:
@@ -226,6 +238,9 @@ def test_the_services_commands_finish_a_job_on_postgresql_and_redis(services: Se
         learned = [p["values"]["policy_version"] for p in points if "policy_version" in p["values"]]
         assert learned, "no learner was heard of: the role queues were not served"
         assert max(learned) > 0
+        shown = api.get(f"/jobs/{job['id']}/topology").json()
+        cells = {role["cell"] for role in shown["roles"] if role["role"] == "actor"}
+        assert cells == ({"main"} if names == OURS else {"east", "west"})
         plc = api.get(f"/placements/{ended['best_placement_id']}/files/plc").raise_for_status().content
         assert plc.startswith(b"#")
     assert services.stop() == []

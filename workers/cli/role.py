@@ -39,13 +39,14 @@ def role(name: str, job_id: str, cell: str, index: int, members: int, learning: 
     for variable, value in own.items():
         os.environ.setdefault(variable, value)
 
+    from backend.jobs.topology import RoleKey
     from workers.menger.roles import leave, live, prepare_process
 
-    prepare_process()
+    key = RoleKey(name, cell, index)
+    prepare_process(job_id, key)
     from backend.core.config import get_settings
     from backend.jobs.records import UnknownJobError
     from backend.jobs.store import JobStore
-    from backend.jobs.topology import RoleKey
 
     settings = get_settings()
     store = JobStore.from_url(settings.database_url, settings.data)
@@ -53,7 +54,6 @@ def role(name: str, job_id: str, cell: str, index: int, members: int, learning: 
         store.job(job_id)
     except UnknownJobError:
         raise click.UsageError(f"no job {job_id} in {settings.data}") from None
-    key = RoleKey(name, cell, index)
     leave(live(store, job_id, key, lambda life: _body(life, store, learning, members)))
 
 

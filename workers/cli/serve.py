@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from backend.core import logs
 from backend.core.config import Settings, export, load_settings
 from netlists.errors import PlacewrightError
 
@@ -42,7 +43,7 @@ def _settings(**given: object) -> Settings:
 
 
 def _log(level: int) -> None:
-    logging.basicConfig(level=level, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logs.configure(level)
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 

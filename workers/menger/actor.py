@@ -228,7 +228,8 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     )
     writer = ShardedWriter(task.codec(), life.replay_shards, start_at=life.index)
     inbox = Inbox()
-    relay = Relay(FallbackSource(life.model_sources), inbox.put, config.refresh_every_s, READ_S).start()
+    source = FallbackSource(life.model_sources)
+    relay = Relay(source, inbox.put, config.refresh_every_s, READ_S).start()
     try:
         _wait_for_model(life, inbox, relay)
         life.wait_for("replay")
@@ -242,7 +243,8 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
             unrolls = actor.unroll(params, version)
             figures.add_steps(config.unroll_length * env.count)
             candidates.hand_on()
-            transport = {"model_source_away": relay.away, "lost_unrolls": writer.lost_unrolls}
+            transport = {"model_source": source.current, "lost_unrolls": writer.lost_unrolls, **relay.figures()}
+            transport["bytes_out"] = figures.steps // config.unroll_length * task.unroll_bytes()
             life.stats = {**figures.as_dict(version), **transport}
             _write(life, writer, unrolls)
     finally:

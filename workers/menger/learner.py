@@ -22,7 +22,7 @@ from workers.agents.agent import Agent, LearnerState, Parts
 from workers.agents.types import Params, Unroll
 from workers.menger.codec import UnrollCodec, flatten_params, stack
 from workers.menger.config import Task, TrainConfig
-from workers.menger.model_cache import ModelServer
+from workers.menger.model_cache import PULSE_S, ModelServer
 from workers.menger.protocol import Model, ModelSink, ReplayReader
 from workers.menger.replay import ShardedReader
 from workers.menger.roles import Life, RoleError
@@ -160,7 +160,7 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -
         state = state._replace(params=policies.load_params(given, state.params))
         log.info("starting from the policy %s", given)
     learner = Learner(agent, state)
-    models = ModelServer()
+    models = ModelServer(pulse_s=PULSE_S)
     publisher = Publisher(models, config.publish_every_s)
     publisher.publish(learner, time.monotonic())
     life.serve_at(models.port)

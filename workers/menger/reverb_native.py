@@ -95,6 +95,36 @@ def newest_table(name: str) -> Any:
     )
 
 
+CURRENT_SIZE = 7  # field of Reverb's TableInfo message (reverb_service.proto, schema.proto)
+
+
+def table_size(table: Any) -> int:
+    """How many items a table of this process holds; read from the one varint of its description that says so."""
+    message, at = table.info(), 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        number, kind = divmod(varint(), 8)
+        if kind == 0:
+            value = varint()
+            if number == CURRENT_SIZE:
+                return value
+        else:
+            step = {1: lambda: 8, 2: varint, 5: lambda: 4}[kind]()
+            at += step  # only now: reading the length has moved it
+    return 0  # protobuf leaves zeros out
+
+
 def start_server(tables: list[Any]) -> tuple[Any, int]:
     """A server on a free port. Returns it (keep it; `Stop()` ends it) and the port.
 

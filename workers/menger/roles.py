@@ -24,6 +24,7 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
+from backend.core import logs
 from backend.core.config import get_settings
 from backend.jobs.records import RoleRecord, RoleRefusedError
 from backend.jobs.store import JobStore
@@ -209,11 +210,11 @@ def live(store: JobStore, job_id: str, key: RoleKey, body: Callable[[Life], None
     return 0
 
 
-def prepare_process() -> None:
+def prepare_process(job_id: str, key: RoleKey) -> None:
     """First thing in a role's process: die with the parent, leave signals to the thread that waits for them, log."""
     die_with_parent()
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # in this thread and all that come
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s", stream=sys.stderr)
+    logs.configure(job=job_id, role=str(key))
 
 
 def leave(code: int) -> None:

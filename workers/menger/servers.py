@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workers.menger.config import Task, TrainConfig
 from workers.menger.model_cache import FallbackSource, ModelServer, Relay
-from workers.menger.reverb_native import UNROLL_TABLE, queue_table, start_server
+from workers.menger.reverb_native import UNROLL_TABLE, queue_table, start_server, table_size
 from workers.menger.roles import Life
 
 READ_S = 10.0
@@ -15,7 +15,12 @@ class ReplayServer:
 
     def __init__(self, max_items: int) -> None:
         self.max_items = max_items
-        self._server, self.port = start_server([queue_table(UNROLL_TABLE, max_items)])
+        self._table = queue_table(UNROLL_TABLE, max_items)
+        self._server, self.port = start_server([self._table])
+
+    def items(self) -> int:
+        """How many unrolls the queue holds."""
+        return table_size(self._table)
 
     def stop(self) -> None:
         self._server.Stop()
@@ -27,18 +32,22 @@ def run_replay(life: Life, task: Task) -> None:
     life.stats = {"max_items": server.max_items, "item_bytes": task.unroll_bytes()}
     life.state = "running"
     life.serve_at(server.port)
-    life.stopped.wait()
+    while not life.stopped.wait(0.5):
+        held = server.items()
+        life.stats = {**life.stats, "queue_fill": held / server.max_items, "bytes_held": held * task.unroll_bytes()}
     server.stop()
 
 
 def run_cache(life: Life, config: TrainConfig) -> None:
     """Serve the newest model of the learner until told to stop."""
     server = ModelServer()
-    relay = Relay(FallbackSource(life.model_sources), server.publish, config.refresh_every_s, READ_S)
+    source = FallbackSource(life.model_sources)
+    hand_on = lambda: server.beat(source.beat)
+    relay = Relay(source, server.publish, config.refresh_every_s, READ_S, hand_on)
     life.state = "running"
     life.serve_at(server.port)
     relay.start()
     while not life.stopped.wait(0.5):
-        life.stats = {"model_version": server.version, "model_source_away": relay.away}
+        life.stats = {"model_version": server.version, "model_source": source.current, **relay.figures()}
     relay.stop()
     server.stop()

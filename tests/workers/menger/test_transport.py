@@ -233,6 +233,60 @@ def test_caches_chain_refill_and_are_bypassed():
         server.stop()
 
 
+def test_a_source_that_answers_but_is_stale_is_passed_over_and_taken_again():
+    """A cache that was cut off: it answers with an old version and a beat that stands still."""
+    learner, cut_off = ModelServer(), ModelServer()
+    cut_off.publish(model(1))
+    learner.publish(model(1))
+    now_s = [0.0]
+    addresses = [address(cut_off), address(learner)]
+    source = FallbackSource(lambda: addresses, stale_s=4, clock=lambda: now_s[0])
+    assert source.newest(0, timeout_s=5).version == 1
+    assert source.current == address(cut_off)
+    learner.publish(model(2))
+    for beat, second in enumerate((2, 4, 5, 6), start=1):
+        now_s[0] = second
+        learner.beat(beat)
+        found = source.newest(1, timeout_s=5)
+    assert source.current == address(learner)
+    assert found.version == 2
+    cut_off.publish(model(3))  # it is connected again
+    cut_off.beat(9)
+    assert source.newest(2, timeout_s=5).version == 3
+    assert source.current == address(cut_off)
+    now_s[0] = 60  # all stand still: the learner is away, and what any of them has is as good as it gets
+    learner.publish(model(4))
+    assert source.newest(3, timeout_s=5).version == 4
+    for server in (learner, cut_off):
+        server.stop()
+
+
+def test_a_cache_hands_on_the_beat_of_its_source():
+    learner, near = ModelServer(pulse_s=0.01), ModelServer()
+    source = FallbackSource(lambda: [address(learner)])
+    relay = Relay(source, near.publish, 0.05, 5, lambda: near.beat(source.beat))
+    seen = set()
+    for _ in range(100):
+        relay.step()
+        reader = ReverbSource(address(near))
+        reader.newest(0, timeout_s=5)
+        seen.add(reader.beat)
+        if len(seen) >= 3:
+            break
+    assert len(seen) >= 3
+    for server in (learner, near):
+        server.stop()
+
+
+def test_a_shard_knows_how_full_it_is(codec):
+    server = ReplayServer(300)
+    writer = ShardedWriter(codec, lambda: [address(server)])
+    assert server.items() == 0
+    assert writer.write([unroll(version) for version in range(200)], timeout_s=20)
+    assert server.items() == 200
+    server.stop()
+
+
 def test_transport_of_one_process(codec):
     queue = InProcessQueue(2)
     assert not queue.write([unroll(0), unroll(1), unroll(2)], timeout_s=0.01)
