@@ -90,7 +90,8 @@ class _Snapshot:
 
     def _read(self, session: Session) -> tuple[dict[str, int], dict[str, int], list[tuple[str, Any]]]:
         """(jobs by state, slots by queue, running jobs with their topologies)"""
-        counts = dict(session.execute(sa.select(JobRow.state, sa.func.count()).group_by(JobRow.state)).tuples().all())
+        by_state = sa.select(JobRow.state, sa.func.count()).group_by(JobRow.state)
+        counts = {state: count for state, count in session.execute(by_state)}
         fresh = self.services.database.now(session) - timedelta(seconds=self.services.settings.stale_after_seconds)
         slots: dict[str, int] = {}
         for served in session.scalars(sa.select(WorkerRow.slots).where(WorkerRow.heartbeat_at > fresh)):
