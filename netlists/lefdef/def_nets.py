@@ -12,15 +12,16 @@ from itertools import islice
 
 import numpy as np
 
-from netlists.errors import InputError
+from netlists.errors import InputError, ParseError
 from netlists.files import Limits
-from netlists.lefdef.def_components import Interned
+from netlists.lefdef.def_components import Interned, line_at
 from netlists.lefdef.def_file import ON_PIN, Nets
 from netlists.lefdef.def_walk import ITEM
 from netlists.lefdef.statement import Statement
 from netlists.lefdef.text import Chunk, Warnings
 
 MAX_WEIGHT = 1e9
+ANONYMOUS = 10  # nets a name, on average, from which on names are taken for ones that were blotted out
 _USUAL = re.compile(
     rb"\s*+-\s++((?![;#\"])\S++)((?:\s++\(\s++(?![;#\"])[^\s()]++\s++(?![;#\"])[^\s()]++\s++\))*+)\s*+((?:[^;\\(]++|\\.|;(?=\S)|(?<=\s)\((?=\s))*+);(?=\s|\Z)",
     re.S,
@@ -39,7 +40,7 @@ class NetSection:
         self.pin_names = Interned()
         self.uses = Interned()
         self.component, self.pin = array("i"), array("i")
-        self.end_of, self.use = array("q"), array("b")
+        self.end_of, self.use, self.offset = array("q"), array("b"), array("q")
         self.names: list[bytes] = []
         self.weight: dict[int, float] = {}
         self.count = 0
@@ -73,6 +74,7 @@ class NetSection:
                         pin.extend(map(pin_number, words[2::4]))
                         use = self._known_rests.get(rest)
                         self.names.append(name)
+                        self.offset.append(chunk.offset + pos)
                         end_of.append(len(component))
                         self.use.append(self._rest(rest, chunk, found.start(3)) if use is None else use)
                         pos = found.end()
@@ -80,10 +82,10 @@ class NetSection:
             item = ITEM.match(text, pos)
             if item is None:
                 return pos
-            self._exact(Statement(chunk, item.start(1), item.end(1), True))
+            self._exact(Statement(chunk, item.start(1), item.end(1), True), chunk.offset + pos)
             pos = item.end()
 
-    def _exact(self, item: Statement) -> None:
+    def _exact(self, item: Statement, offset: int) -> None:
         name = item.take("the net's name")
         must_join = name.upper() == b"MUSTJOIN"
         while item.left() and item.peek() == b"(":
@@ -108,6 +110,7 @@ class NetSection:
             item.fail("must be '(', '+' or ';'")
         rest = b" ".join(item.words[item.at :])
         self.names.append(name)
+        self.offset.append(offset)
         self.end_of.append(len(self.component))
         self.use.append(self._rest(rest, item.chunk, item.start))
 
@@ -135,15 +138,26 @@ class NetSection:
         del self.components[b"PIN"]
         if self.count != len(self.names):
             self.warnings.add(f"NETS announces {self.count:,}, but holds {len(self.names):,}")
-        again = len(self.names) - len(set(self.names))
-        if again:
-            seen: set[bytes] = set()
-            first = next(name for name in self.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            self.warnings.add(
-                "net names used more than once; each statement is taken as a net of its own",
-                f"'{first.decode()}'",
-                again,
+        if len(set(self.names)) < len(self.names):
+            self._used_again(statement.chunk)
+
+    def _used_again(self, chunk: Chunk) -> None:
+        """Names are to be nets' own. Public designs whose names were blotted out have a few for all nets: those are
+        read.
+        """
+        distinct = len(set(self.names))
+        first: dict[bytes, int] = {}
+        second = next(net for net, name in enumerate(self.names) if first.setdefault(name, net) != net)
+        name = self.names[second]
+        lines = [line_at(chunk, self.offset[net], self.limits) for net in (first[name], second)]
+        if len(self.names) < ANONYMOUS * distinct:
+            raise ParseError(
+                chunk.path, lines[1], f"net '{name.decode()}' is defined a second time; first at line {lines[0]:,}"
             )
+        self.warnings.add(
+            f"{distinct:,} names for {len(self.names):,} nets: they are taken for blotted out, and each statement for"
+            f" a net of its own; the first name used again is '{name.decode()}', lines {lines[0]:,} and {lines[1]:,}"
+        )
 
     def nets(self) -> Nets | None:
         """The arrays; None where the file has no such section."""

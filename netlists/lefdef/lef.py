@@ -47,8 +47,20 @@ def read_lef(paths: Sequence[Path], limits: Limits = DEFAULT_LIMITS) -> LefLibra
         seen.add(digest.digest())
         _FileParser(path, library, warnings).read(limits)
         library.files.append(path)
+    _tell_overlap(library, warnings)
     library.warnings = warnings.texts()
     return library
+
+
+def _tell_overlap(library: LefLibrary, warnings: Warnings) -> None:
+    """Shapes on layers of TYPE OVERLAP give a block an outline of more corners than its SIZE, which is kept free."""
+    layers = {layer.name for layer in library.layers.values() if layer.kind == "OVERLAP"}
+    for macro in library.macros.values():
+        if any(layer in layers for layer, _ in macro.obstructions):
+            warnings.add(
+                "outlines of OVERLAP shapes are not used: the whole SIZE of such a macro is kept free",
+                f"MACRO '{macro.name}'",
+            )
 
 
 class _FileParser:

@@ -145,17 +145,23 @@ def test_unknown_statement_is_skipped_with_a_warning(write: Write, def_text: str
     assert file.warnings == ("DEF statement SHINY is not known and skipped (first: a.def:7)",)
 
 
-def test_net_names_twice_are_nets_of_their_own_with_a_warning(write: Write, def_text: str) -> None:
-    file = read_def(write("a.def", def_text.replace("- n1 (", "- n0 (")))
+@pytest.mark.parametrize("exact_only", [False, True])
+def test_blotted_out_net_names_are_nets_of_their_own_with_a_warning(
+    write: Write, def_text: str, exact_only: bool
+) -> None:
+    nets = "- n0 ( u1 A ) ( u2 A ) ;\n" * 40
+    path = write("a.def", def_text.replace("NETS 4 ;", f"NETS 44 ;\n{nets}"))
+    file = read_def(path, exact_only=exact_only)
     assert file.nets is not None
-    assert len(file.nets.name) == 4
-    assert any("used more than once" in warning and "'n0'" in warning for warning in file.warnings)
+    assert len(file.nets.name) == 44
+    assert any("4 names for 44 nets" in one and "'n0', lines 43 and 44" in one for one in file.warnings)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
         ("- u1 BUF + PLACED", "- a BUF + PLACED", 24, "second time; first at line 20"),
+        ("- n1 (", "- n0 (", 44, "net 'n0' is defined a second time; first at line 43"),
         ("- out +", "- in +", 29, "pin 'in' is defined a second time; first at line 28"),
         ("PLACED ( 20000 30000 ) N", "PLACED ( 20000 30000 ) R45", 20, "orientations are N, FN, S, FS"),
         ("PLACED ( 20000 30000 ) N", "PLACED ( 20000 x ) N", 20, "database units"),
