@@ -8,6 +8,7 @@ exactly what it would have done. Used by workers/optimiser.py; optimisers of a j
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from placement.layout import pack_layout, unpack_layout
 
 EXCHANGE = "exchange"  # name of the folder in a job's own
 TERMS = "terms"
+BEGAN = "began"
 START = "start"  # name of the file that every member begins at
 
 
@@ -60,6 +62,19 @@ def clear_terms(folder: Path) -> None:
     """Make the folder; members that come wait for new terms."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / TERMS).unlink(missing_ok=True)
+    for path in folder.glob(f"{BEGAN}-*"):
+        path.unlink(missing_ok=True)
+
+
+def note_begin(folder: Path, member: int) -> None:
+    """A member is ready, has its terms, and begins now."""
+    with atomic_bytes(folder / f"{BEGAN}-{member}") as file:
+        file.write(json.dumps(time.monotonic()).encode())
+
+
+def first_begin(folder: Path) -> float | None:
+    """When the first of the members began, on the monotonic clock; None: none has."""
+    return min((json.loads(path.read_bytes()) for path in folder.glob(f"{BEGAN}-*")), default=None)
 
 
 class Exchange:

@@ -52,6 +52,8 @@ class Leaderboard:
         self.patiently, self.tell = patiently, tell
         self.improved = False  # whether any improvement has been handed in
         self.writing_s = 0.0  # what writing one result has taken lately
+        self.netlist_s = 0.0  # the same of the formats that follow when the job ends; 0 = none written yet
+        self.warnings: list[str] = []  # for whoever looks at the results
         self._judge: Judge | None = None
         self.entries: dict[str, tuple[str, float]] = {}  # lineage -> entry, its cost
         self.best_cost = float("inf")
@@ -88,6 +90,12 @@ class Leaderboard:
                 continue
             self._enter(written, candidate.origin)
         return len(candidates)
+
+    def warn(self, message: str) -> None:
+        """Say this with the best result, and with those that come."""
+        self.warnings.append(message)
+        for record in self.store.placements(self.job.id)[:1]:
+            self.store.set_provenance(record.id, {**record.provenance, "warnings": list(self.warnings)})
 
     def call_judge(self) -> None:
         """Let the process that will judge the best get ready, where it is not there yet."""
@@ -128,11 +136,13 @@ class Leaderboard:
             if until():
                 return
             if "pb" not in record.formats:
+                begin_s = time.monotonic()
                 placement = read_plc(record.folder / "placement.plc", self.design.netlist).placement
                 pb = ["pb"] if add_netlist(self.design, placement, record.folder) else []
                 exported = export_formats(self.design, placement, self.job.uploaded_files, record.folder)
                 formats = (*formats_of(record.folder), *pb, *exported)
                 self.patiently(partial(self.store.set_formats, record.id, formats))
+                self.netlist_s = time.monotonic() - begin_s
 
     def _write(self, placement: Placement) -> WrittenPlacement:
         begin_s = time.monotonic()
@@ -171,6 +181,7 @@ class Leaderboard:
             "workers": self.job.workers,
             **({} if self.job.trials is None else {"trials": self.job.trials}),
             "seconds": round(time.monotonic() - self.begin_s, 2),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
     def _cost_point(self, costs: Mapping[str, float]) -> None:

@@ -27,7 +27,7 @@ from placement.layout import pack_layout, unpack_layout
 from placement.legal import check, legalise
 from placement.search import SearchResult, anneal, improve
 from placement.search.portfolio import GLOBAL_SECONDS, TRIALS_PER_STEP, Round, Work, heir, plan, share_of
-from workers.exchange import EXCHANGE, Exchange, Standing, get_terms, stage
+from workers.exchange import EXCHANGE, Exchange, Standing, get_terms, note_begin, stage
 from workers.start import legal_start
 
 log = logging.getLogger(__name__)
@@ -243,6 +243,7 @@ def run_optimiser(
         if should_stop():
             return
         time.sleep(POLL_S)
+    note_begin(job.folder / EXCHANGE, index)
     if job.trials is None:
         allowance = Allowance(begin_s=terms[0], until_s=terms[1])
         with_global = job.seconds >= GLOBAL_SECONDS

@@ -6,6 +6,9 @@ entries (workers/leaderboard.py), dead roles are started again, figures become m
 
     reading → legalising → placing → finishing → done | failed | cancelled
 
+A budget of time counts from the start of this process to the recorded end, or from `--begin-s` where a command began it
+earlier; `--read-back` leaves time for that command to read the result once more.
+
 Exit codes: 0 the job's end is recorded (or someone else has it), 75 interrupted: to be started again.
 """
 
@@ -32,7 +35,7 @@ from backend.schemas import LEARNING_METHODS, EventKind, JobState, RoleName, Top
 from netlists.errors import InputError
 from netlists.model import Design
 from placement.legal import check_feasible
-from workers.exchange import EXCHANGE, Exchange, clear_terms, put_terms
+from workers.exchange import EXCHANGE, Exchange, clear_terms, first_begin, put_terms
 from workers.leaderboard import Leaderboard
 from workers.metrics import role_metrics, search_progress
 from workers.processes import PARENT_VARIABLE, die_with_parent, process_start_s, this_host
@@ -50,11 +53,14 @@ TICK_S = 0.25
 METRICS_S = 1.0
 METRIC_POINTS = 1500  # of a long job: enough for any chart
 STOP_ROLES_S = 10.0
-# The end of a budget of time is kept for what comes after the search, as reading and writing have foretold: at most
-# this share of it, so a short budget on a large design is exceeded instead.
-RESERVE_SHARE = 0.2
-NETLIST_WRITINGS = 1.5  # writing a netlist takes as long as so many results
+# The end of a budget of time is kept for what comes after the search, as measured on the start: at most this share of
+# it, so a very short budget on a large design is exceeded instead.
+RESERVE_SHARE = 0.5
+NETLIST_WRITINGS = 1.5  # writing a netlist takes as long as so many results; what DEF, Tcl and .pl take is measured
 LAST_RESULTS_S = 0.5  # for roles to end and hand in what they have
+LAST_LEARNING_S = 3.0  # the same for the roles of learning, which end one kind after the other
+READ_BACK_S = 0.3  # for a command to notice the end and to end itself, beside reading the result
+LITTLE_SEARCH = 0.25  # of the budget: with less for the search, the user is told what took the rest
 JUDGE_READY = 1.5  # times what this process took to start and to read, the judge is called before the search ends
 LATER_S = 30.0  # after the job's end, for netlists of entries that are not its best
 WRITING_SHARE = 0.2  # of the time, at most, goes into writing improvements: the cores are the search's
@@ -71,9 +77,15 @@ class StoppedError(Exception):
 class Run:
     """The life of one run process. All database writes of the job's state are in this class."""
 
-    def __init__(self, store: JobStore, job_id: str) -> None:
+    def __init__(
+        self, store: JobStore, job_id: str, *, budget_begin_s: float | None = None, read_back: bool = False
+    ) -> None:
+        """budget_begin_s: on the monotonic clock, the start of this process by default. read_back: whoever started
+        this run reads its result once more within the budget, and wants nothing that is written after its end.
+        """
         self.store = store
         self.job_id = job_id
+        self.read_back = read_back
         self.owner = f"{this_host()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
         self.stage = "starting"
         self.state = JobState.RUNNING
@@ -84,6 +96,7 @@ class Run:
         self.interrupted = threading.Event()
         self.ended = threading.Event()
         self.process_s = process_start_s()
+        self.budget_begin_s = self.process_s if budget_begin_s is None else budget_begin_s
         self.reading_s = 0.0  # that this process has taken to start and to read the design
         self.board: Leaderboard | None = None
         self.roles: Roles | None = None
@@ -93,6 +106,7 @@ class Run:
         self.tell_waiting_s = 0.0
         self.told_waiting = ""
         self.optimisers: list[RoleKey] = []
+        self.stop_s = STOP_ROLES_S  # for roles to end: with a budget of time a part of it
         self.searching: set[int] = set()  # members of the portfolio whose rounds are not over
 
     # --- life ---------------------------------------------------------------------------------------------------
@@ -108,7 +122,8 @@ class Run:
         try:
             self._work(self.store.job(self.job_id))
             self._finish(JobState.DONE, None)
-            self._write_later()
+            if not self.read_back:
+                self._write_later()
         except StoppedError:
             if self.cancelled.is_set():
                 if self.board is not None:
@@ -185,7 +200,7 @@ class Run:
         self.job = job
         # A later attempt goes on with the time that is left; time in which no run was at work does not count.
         self.progress = job.progress
-        self.begin_s = self.process_s - (job.progress * job.seconds if job.trials is None else 0.0)
+        self.begin_s = self.budget_begin_s - (job.progress * job.seconds if job.trials is None else 0.0)
         self._enter("reading")
         self.topology = job.topology
         members = self._start_roles() if job.seconds > 0 and job.trials != 0 else 0
@@ -197,11 +212,13 @@ class Run:
         self._enter("legalising")
         board = self.board = self._start(design)
         self._check_stop()
+        self.ready_s = time.monotonic()
         self._enter("placing")
         if members and self._left_s() > self._reserve_s(board):
             self._place(board, members)
         self._stop_roles()
         self._check_stop()
+        self._tell_little_search(board)
         self.state = JobState.FINISHING
         self._enter("finishing")
         board.judge()
@@ -224,7 +241,29 @@ class Run:
         """What the end will take: roles stop, the best is written, then judged while its netlist is written."""
         if self.job.trials is not None:
             return 0.0
-        return min(LAST_RESULTS_S + board.writing_s * (1 + NETLIST_WRITINGS), RESERVE_SHARE * self.job.seconds)
+        read_back_s = board.writing_s + READ_BACK_S if self.read_back else 0.0
+        netlist_s = max(board.netlist_s, NETLIST_WRITINGS * board.writing_s)
+        needed_s = self.stop_s + board.writing_s + netlist_s + read_back_s
+        return min(needed_s, RESERVE_SHARE * self.job.seconds)
+
+    def _tell_little_search(self, board: Leaderboard) -> None:
+        """Warn when start-up and the end have left next to nothing of a budget of time for the search."""
+        seconds = self.job.seconds
+        if self.job.trials is not None or seconds == 0:
+            return
+        reserve_s = self._reserve_s(board)
+        until_s = self.begin_s + seconds - reserve_s
+        began_s = first_begin(self.job.folder / EXCHANGE)
+        search_s = 0.0 if began_s is None else max(until_s - began_s, 0.0)
+        if search_s < LITTLE_SEARCH * seconds:
+            ready_s = (self.ready_s if began_s is None else began_s) - self.begin_s
+            message = (
+                f"only {search_s:.1f} s of the {seconds:g} s were left for the search: start-up and reading took "
+                f"{ready_s:.1f} s, writing and checking the result needs {reserve_s:.1f} s. A larger budget, or a "
+                "machine with less other work, gives more"
+            )
+            board.warn(message)
+            self._event(EventKind.LOG, level="warning", role="run", message=message)
 
     def _start(self, design: Design) -> Leaderboard:
         """The leaderboard with the legal start; after a restart with the entries that are there."""
@@ -256,6 +295,8 @@ class Run:
             self.topology = None
         wanted = plan(self.job, can_learn=can_learn)
         self.optimisers = [key for key in wanted if key.role == RoleName.OPTIMISER]
+        if self.job.trials is None:
+            self.stop_s = LAST_LEARNING_S if len(wanted) > len(self.optimisers) else LAST_RESULTS_S
         clear_terms(self.job.folder / EXCHANGE)
         words = ("--members", str(len(self.optimisers)))
         self.roles = make_role_set(self.store, self.job, wanted, options={"optimiser": words})
@@ -288,16 +329,19 @@ class Run:
         begin_s = time.monotonic() if self.job.progress == 0 else self.begin_s
         put_terms(self.job.folder / EXCHANGE, begin_s, until_s)
         try:
+            if self.job.uploaded_files != self.job.design_files and board.netlist_s == 0:
+                board.write_netlists(only_best=True)  # the start's: says what DEF, Tcl and .pl will take
             self._watch(board, members)
         finally:  # also when cancelled or interrupted: what the searches have found by now is kept
             self._stop_roles()
             if not self.lost.is_set():
                 timed = self.job.trials is None
-                late_s = until_s + LAST_RESULTS_S if timed else float("inf")
+                late_s = until_s + self.stop_s if timed else float("inf")
                 self._patiently(lambda: board.take(1000, only_better_after_s=late_s))
         self._add_metrics()
         if not board.improved:
             message = "no search process found anything better in time: the machine is busy, or the budget is too short"
+            board.warn(message)
             self._event(EventKind.LOG, level="warning", message=message, role="run")
 
     def _watch(self, board: Leaderboard, members: int) -> None:
@@ -307,7 +351,7 @@ class Run:
         next_metrics_s = next_result_s = 0.0
         self.searching = set(range(members))
         # Its members end by themselves at the reserve's begin.
-        while self._left_s() > self._reserve_s(board) - LAST_RESULTS_S and self.searching:
+        while self._left_s() > self._reserve_s(board) - self.stop_s and self.searching:
             self._check_stop()
             try:
                 self._tell_progress()
@@ -317,7 +361,7 @@ class Run:
                     next_result_s = time.monotonic() + took_s * (1 / WRITING_SHARE - 1)
                 self.interrupted.wait(TICK_S)
                 self._mind_roles(restarts)
-                if board.improved and self._left_s() < self._reserve_s(board) + JUDGE_READY * self.reading_s:
+                if self._left_s() < self._reserve_s(board) + JUDGE_READY * self.reading_s:
                     board.call_judge()
                 self._tell_waiting(waiting(self.roles) if self.roles else [])
                 if time.monotonic() >= next_metrics_s:
@@ -391,7 +435,7 @@ class Run:
     def _stop_roles(self) -> None:
         roles, self.roles = self.roles, None
         if roles is not None:
-            roles.stop(STOP_ROLES_S)
+            roles.stop(STOP_ROLES_S if self.should_stop() else self.stop_s)
 
     def _add_metrics(self) -> None:
         values = role_metrics(self.store.roles(self.job_id))
@@ -411,12 +455,15 @@ class Run:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run one job (started by the service).")
     parser.add_argument("--job", required=True)
+    parser.add_argument("--begin-s", type=float, help="when the budget of time began, on this host's monotonic clock")
+    parser.add_argument("--read-back", action="store_true", help="whoever waits for the end reads the result once more")
     words = parser.parse_args()
     if PARENT_VARIABLE in os.environ:  # started by a command line that stays: ends with it
         die_with_parent()
     logs.configure(job=words.job, role="run")
     settings = get_settings()
-    run = Run(JobStore.from_url(settings.database_url, settings.data), words.job)
+    store = JobStore.from_url(settings.database_url, settings.data)
+    run = Run(store, words.job, budget_begin_s=words.begin_s, read_back=words.read_back)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: run.interrupted.set())
     return run.execute()

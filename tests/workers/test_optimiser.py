@@ -19,7 +19,7 @@ from placement.cost import CostReport, evaluate
 from placement.layout import pack_layout, unpack_layout
 from placement.legal import check
 from placement.search.portfolio import plan
-from workers.exchange import EXCHANGE, Exchange, Standing, clear_terms, get_terms, put_terms
+from workers.exchange import EXCHANGE, Exchange, Standing, clear_terms, first_begin, get_terms, note_begin, put_terms
 from workers.optimiser import Allowance, Optimiser, run_optimiser
 from workers.start import legal_start
 
@@ -201,6 +201,20 @@ def test_members_wait_for_their_terms(job: Callable[..., PrivateJob], design: De
     asked = iter([False, False, True])
     run_optimiser(private.store, record, design, index=0, members=1, should_stop=lambda: next(asked))
     assert list(exchange.iterdir()) == []
+
+
+def test_the_first_member_to_begin_counts_and_new_terms_forget_it(tmp_path: Path) -> None:
+    clear_terms(tmp_path)
+    assert first_begin(tmp_path) is None
+    before_s = time.monotonic()
+    note_begin(tmp_path, 1)
+    between_s = time.monotonic()
+    note_begin(tmp_path, 0)
+    began_s = first_begin(tmp_path)
+    assert began_s is not None
+    assert before_s <= began_s <= between_s
+    clear_terms(tmp_path)
+    assert first_begin(tmp_path) is None
 
 
 def test_a_start_from_scratch_knows_nothing_of_the_given_positions(design: Design) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,9 @@ def make_job(tmp_path: Path, sample: list[Path]) -> Callable[..., PrivateJob]:
     return make
 
 
-def start(job: PrivateJob) -> subprocess.Popen[str]:
+def start(job: PrivateJob, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "workers.run", "--job", job.job_id],
+        [sys.executable, "-m", "workers.run", "--job", job.job_id, *words],
         env=dict(job.environment()),
         start_new_session=True,
         stderr=subprocess.PIPE,
@@ -130,6 +131,19 @@ def test_no_time_at_all_gives_the_legalised_start(make_job: Callable[..., Privat
     record = job.store.job(job.job_id)
     assert record.state == JobState.DONE
     assert [p.costs for p in job.store.placements(job.job_id)] == [record.start_costs]
+
+
+def test_a_budget_that_is_over_before_the_run_begins_gives_the_legalised_start(
+    make_job: Callable[..., PrivateJob],
+) -> None:
+    job = make_job(seconds=500)
+    _, errors = start(job, "--begin-s", str(time.monotonic() - 600), "--read-back").communicate(timeout=DEADLINE_S)
+    record = job.store.job(job.job_id)
+    assert record.state == JobState.DONE, errors
+    assert [p.costs for p in job.store.placements(job.job_id)] == [record.start_costs]
+    (warning,) = job.store.placements(job.job_id)[0].provenance["warnings"]
+    assert warning.startswith("only 0.0 s of the 500 s were left for the search: start-up and reading took 6")
+    assert warning in [event.data.get("message") for event in events_of(job)]
 
 
 def test_a_job_from_scratch_is_compared_to_the_packing(make_job: Callable[..., PrivateJob], sample: list[Path]) -> None:

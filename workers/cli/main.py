@@ -13,6 +13,7 @@ from importlib.metadata import version
 import click
 
 from netlists.errors import PlacewrightError
+from workers.processes import process_start_s
 
 COMMANDS = {
     "evaluate": ("workers.cli.evaluate", "Cost and counts of a netlist at a placement."),
@@ -60,7 +61,8 @@ def cli() -> None:
 def main() -> None:
     """Entry point: turns errors meant for the user into one message on stderr and exit code 2."""
     try:
-        cli(prog_name="placewright")
+        # Time budgets begin with the process, where the command is all that it does.
+        cli(prog_name="placewright", obj=process_start_s())
     except PlacewrightError as error:
         click.echo(f"placewright: {error}", err=True)
         sys.exit(2)

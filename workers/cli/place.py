@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from backend.schemas import TopologySpec
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
-POLL_S = 0.2
+POLL_S = 0.1
 INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 
 
@@ -52,7 +52,7 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 @click.option(
     "--seconds",
     type=Seconds(),
-    help="Budget of the whole run, 60 by default. Beside --trials a limit, a week by default.",
+    help="Budget of the whole command, 60 by default. Beside --trials a limit, a week by default.",
 )
 @click.option(
     "--trials",
@@ -100,6 +100,8 @@ def place(
     from placement.legal import check, check_feasible
     from workers.layout_files import clustered
 
+    began: float | None = click.get_current_context().obj
+    begin_s = time.monotonic() if began is None else began
     if trials is not None and (refusal := trials_refusal(method)):
         raise click.UsageError(refusal)
     if topology is not None and method not in LEARNING_METHODS:
@@ -138,11 +140,10 @@ def place(
         folder = job.store.job(job.job_id).folder
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy2(policy, policies.of_job(folder))
-    begin_s = time.monotonic()
     log = private / "run.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "workers.run", "--job", job.job_id],
+            [sys.executable, "-m", "workers.run", "--job", job.job_id, "--begin-s", repr(begin_s), "--read-back"],
             env=child_environment({**job.environment(), **compiled_programs()}),
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -150,6 +151,8 @@ def place(
         )
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # both end it like Ctrl-C
         try:
+            evaluate(design, design.start)  # compiled code is loaded by its first use: not at the end, if it can be
+            check(design, design.start)
             _watch(job, process, quiet=as_json)
         except KeyboardInterrupt:
             click.echo("stopping; the best placement so far is kept", err=True)
@@ -168,6 +171,7 @@ def place(
     legality = check(design, result)
     provenance = dict(best.provenance)
     stages = provenance.pop("stages", [])
+    warnings = provenance.pop("warnings", [])
     report: dict[str, Any] = {
         **evaluate(design, result).as_dict(),
         **design_report(design),
@@ -181,6 +185,8 @@ def place(
         "provenance": provenance if not as_json else best.provenance,
         "files": [str(path) for path in files],
     }
+    if warnings:
+        report["warnings"] = [*report.get("warnings", ()), *warnings]
     if trials is not None:
         report["trials"] = trials
     if as_json:
