@@ -9,6 +9,8 @@ Source of the idea: Mirhoseini et al. 2021, "A graph placement methodology" (edg
 
 from __future__ import annotations
 
+import functools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -16,7 +18,7 @@ import numpy as np
 
 from placement.env.graph import Graph
 from placement.env.types import Map
-from workers.agents.networks import COARSE, Outputs, ResetLSTM, channels_last, places, value_head
+from workers.agents.networks import COARSE, Dtype, Outputs, ResetLSTM, channels_last, places, value_head
 from workers.agents.types import GraphObservation, RecurrentState
 
 
@@ -33,23 +35,25 @@ class GraphEncoder(nn.Module):
 
     width: int = 32
     rounds: int = 3
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(self, graph: Graph) -> jax.Array:
+        dense = functools.partial(nn.Dense, dtype=self.dtype)
         present = graph.present[:, None].astype(jnp.float32)
-        node = nn.relu(nn.Dense(self.width, name="node")(graph.node)) * present
+        node = nn.relu(dense(self.width, name="node")(graph.node)) * present
         ends, others = graph.link.T
         weight = graph.weight[:, None]
         total = jnp.zeros((len(node), 1)).at[ends].add(weight).at[others].add(weight)
         for number in range(self.rounds):
             # The same in both directions: a link has none.
-            link = nn.Dense(self.width, name=f"link_{number}")
+            link = dense(self.width, name=f"link_{number}")
             forth, back = (
                 nn.relu(link(jnp.concatenate([node[a], node[b], weight], axis=-1))) * weight
                 for a, b in ((others, ends), (ends, others))
             )
             heard = jnp.zeros_like(node).at[ends].add(forth).at[others].add(back) / jnp.maximum(total, 1e-6)
-            change = nn.Dense(self.width, name=f"round_{number}")(jnp.concatenate([node, heard], axis=-1))
+            change = dense(self.width, name=f"round_{number}")(jnp.concatenate([node, heard], axis=-1))
             node = (node + nn.relu(change)) * present
         return node
 
@@ -62,13 +66,15 @@ class UpsamplingHead(nn.Module):
     """
 
     channels: int = 16
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(self, core: jax.Array, maps: jax.Array) -> jax.Array:
+        dense = functools.partial(nn.Dense, dtype=self.dtype)
         count, side = maps.shape[:2]
-        grid = nn.relu(nn.Dense(COARSE * COARSE * self.channels, name="places")(core))
+        grid = nn.relu(dense(COARSE * COARSE * self.channels, name="places")(core))
         grid = grid.reshape(count, COARSE, COARSE, self.channels)
-        double, look = nn.Dense(4 * self.channels, name="double"), nn.Dense(self.channels, name="look")
+        double, look = dense(4 * self.channels, name="double"), dense(self.channels, name="look")
         size = COARSE
         while size < side:
             wide = double(grid).reshape(count, size, size, 2, 2, self.channels)
@@ -76,7 +82,7 @@ class UpsamplingHead(nn.Module):
             grid = jnp.moveaxis(wide, 3, 2).reshape(count, size, size, self.channels)
             block = side // size
             grid = nn.relu(grid + look(nn.avg_pool(maps, (block, block), (block, block))))
-        weight = nn.Dense(self.channels, name="weight", kernel_init=nn.initializers.normal(0.01))(core)
+        weight = dense(self.channels, name="weight", kernel_init=nn.initializers.normal(0.01))(core)
         return jnp.sum(grid * weight[:, None, None], axis=-1)
 
 
@@ -87,11 +93,13 @@ class GraphPlacementNet(nn.Module):
     width: int = 128
     lstm_width: int = 64
     graph_width: int = 32
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(
         self, observation: GraphObservation, state: RecurrentState, first: jax.Array, graphs: Graph
     ) -> Outputs:
+        dense = functools.partial(nn.Dense, dtype=self.dtype)
         steps, batch = first.shape
         maps = channels_last(observation.maps)
         maps = jnp.concatenate([maps, places(maps[..., Map.CANVAS])], axis=-1)
@@ -99,7 +107,7 @@ class GraphPlacementNet(nn.Module):
         coarse = nn.avg_pool(maps, (block, block), (block, block))
 
         encoder = nn.vmap(GraphEncoder, variable_axes={"params": None}, split_rngs={"params": False})
-        nodes = encoder(self.graph_width, name="graph")(graphs)  # (G, V, width)
+        nodes = encoder(self.graph_width, dtype=self.dtype, name="graph")(graphs)  # (G, V, width)
         step = jnp.asarray(observation.current)
         design = jnp.asarray(observation.design)
         before = jnp.cumsum(nodes, axis=1) - nodes  # of the macros placed so far; nodes begin with these in order
@@ -109,9 +117,11 @@ class GraphPlacementNet(nn.Module):
         )
 
         known = jnp.concatenate([observation.features, of_graph], axis=-1)
-        core = nn.relu(nn.Dense(self.width, name="hidden")(coarse.reshape(steps, batch, -1)))
-        core, state = ResetLSTM(self.lstm_width, name="lstm")(jnp.concatenate([core, known], axis=-1), state, first)
+        core = nn.relu(dense(self.width, name="hidden")(coarse.reshape(steps, batch, -1)))
+        core, state = ResetLSTM(self.lstm_width, self.dtype, name="lstm")(
+            jnp.concatenate([core, known], axis=-1), state, first
+        )
         core = jnp.concatenate([core, known], axis=-1)
-        value = value_head(nn.relu(nn.Dense(self.width, name="value_hidden")(core)))
-        scores = UpsamplingHead(self.channels, name="policy")(core.reshape(steps * batch, -1), maps)
-        return Outputs(scores.reshape(steps, batch, -1), value, state)
+        value = value_head(nn.relu(dense(self.width, name="value_hidden")(core)), self.dtype)
+        scores = UpsamplingHead(self.channels, self.dtype, name="policy")(core.reshape(steps * batch, -1), maps)
+        return Outputs(scores.reshape(steps, batch, -1).astype(jnp.float32), value, state)

@@ -4,10 +4,12 @@
 frames; with a `vocabulary` they read an instruction as well. `graph_network.py` has the one that sees the netlist.
 `PlacementNet` scores every cell of the placing grid by convolutions, so that what is learned in one place holds in all.
 `MlpNet` serves small known tasks. Time and batch are folded for all but the LSTM, which alone runs step by step.
+`dtype` is what layers compute in; parameters, recurrent state and outputs are float32 whatever it is.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -18,6 +20,7 @@ from placement.env.types import Map
 from workers.agents.types import InstructedObservation, MapObservation, RecurrentState, VectorObservation
 
 COARSE = 8  # side of PlacementNet's coarse grid
+Dtype = Any  # jnp.float32 or jnp.bfloat16
 
 
 class Outputs(NamedTuple):
@@ -27,22 +30,27 @@ class Outputs(NamedTuple):
 
 
 class ResetLSTM(nn.Module):
-    """LSTM over time that forgets at episode starts: (T, B, V), state, (T, B) bool → (T, B, H), state."""
+    """LSTM over time that forgets at episode starts: (T, B, V), state, (T, B) bool → (T, B, H), state.
+
+    The cell adds up over a whole episode, so state and output stay float32.
+    """
 
     width: int
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(self, inputs: jax.Array, state: RecurrentState, first: jax.Array) -> tuple[jax.Array, RecurrentState]:
-        gates = nn.Dense(4 * self.width, name="input")(inputs)  # all steps at once
+        gates = nn.Dense(4 * self.width, dtype=self.dtype, name="input")(inputs)  # all steps at once
         recurrent = self.param("recurrent", nn.initializers.orthogonal(), (self.width, 4 * self.width))
 
         def step(
             carry: tuple[jax.Array, jax.Array], at: tuple[jax.Array, jax.Array]
         ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
             gates_t, first_t = at
-            keep = 1.0 - first_t[:, None].astype(gates_t.dtype)
+            keep = 1.0 - first_t[:, None].astype(jnp.float32)
             hidden, cell = carry[0] * keep, carry[1] * keep
-            i, g, f, o = jnp.split(gates_t + hidden @ recurrent, 4, axis=-1)
+            gates_t = gates_t + hidden.astype(self.dtype) @ recurrent.astype(self.dtype)
+            i, g, f, o = jnp.split(gates_t.astype(jnp.float32), 4, axis=-1)
             cell = jax.nn.sigmoid(f + 1.0) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)  # +1: remember at the start
             hidden = jax.nn.sigmoid(o) * jnp.tanh(cell)
             return (hidden, cell), hidden
@@ -56,8 +64,15 @@ def initial_state(width: int, count: int) -> RecurrentState:
     return RecurrentState(jnp.zeros((count, width), jnp.float32), jnp.zeros((count, width), jnp.float32))
 
 
-def value_head(core: jax.Array) -> jax.Array:
-    return nn.Dense(1, name="value", kernel_init=nn.initializers.orthogonal(0.1))(core)[..., 0]
+def value_head(core: jax.Array, dtype: Dtype = jnp.float32) -> jax.Array:
+    value: jax.Array = nn.Dense(1, dtype=dtype, name="value", kernel_init=nn.initializers.orthogonal(0.1))(core)
+    return value[..., 0].astype(jnp.float32)
+
+
+def policy_head(actions: int, core: jax.Array, dtype: Dtype) -> jax.Array:
+    layer = nn.Dense(actions, dtype=dtype, name="policy", kernel_init=nn.initializers.orthogonal(0.01))
+    logits: jax.Array = layer(core)
+    return logits.astype(jnp.float32)
 
 
 class MlpNet(nn.Module):
@@ -66,16 +81,16 @@ class MlpNet(nn.Module):
     actions: int
     width: int = 64
     lstm_width: int = 0
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(self, observation: VectorObservation, state: RecurrentState, first: jax.Array) -> Outputs:
         core = observation.features
         for number in range(2):
-            core = jnp.tanh(nn.Dense(self.width, name=f"hidden_{number}")(core))
+            core = jnp.tanh(nn.Dense(self.width, dtype=self.dtype, name=f"hidden_{number}")(core))
         if self.lstm_width:
-            core, state = ResetLSTM(self.lstm_width, name="lstm")(core, state, first)
-        logits = nn.Dense(self.actions, name="policy", kernel_init=nn.initializers.orthogonal(0.01))(core)
-        return Outputs(logits, value_head(core), state)
+            core, state = ResetLSTM(self.lstm_width, self.dtype, name="lstm")(core, state, first)
+        return Outputs(policy_head(self.actions, core, self.dtype), value_head(core, self.dtype), state)
 
 
 class InstructionEncoder(nn.Module):
@@ -87,16 +102,17 @@ class InstructionEncoder(nn.Module):
     vocabulary: int  # tokens are in [0, vocabulary)
     embedding: int = 20
     width: int = 64
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(self, tokens: jax.Array) -> jax.Array:
         steps, batch, length = tokens.shape
         folded = jnp.asarray(tokens).reshape(steps * batch, length)
-        words = nn.Embed(self.vocabulary, self.embedding, name="embedding")(folded)
+        words = nn.Embed(self.vocabulary, self.embedding, dtype=self.dtype, name="embedding")(folded)
         count = jnp.sum(folded > 0, axis=-1)
-        reader = nn.RNN(nn.OptimizedLSTMCell(self.width, name="lstm"), return_carry=True)
+        reader = nn.RNN(nn.OptimizedLSTMCell(self.width, dtype=self.dtype, name="lstm"), return_carry=True)
         (_, hidden), _ = reader(words, seq_lengths=jnp.maximum(count, 1))
-        return (hidden * (count > 0)[:, None]).reshape(steps, batch, self.width)
+        return (hidden * (count > 0)[:, None]).astype(jnp.float32).reshape(steps, batch, self.width)
 
 
 def _recurrent_head(
@@ -110,10 +126,9 @@ def _recurrent_head(
     read = [core, observation.features]
     if net.vocabulary:
         assert isinstance(observation, InstructedObservation)
-        read.append(InstructionEncoder(net.vocabulary, name="instruction")(observation.tokens))
-    core, state = ResetLSTM(net.lstm_width, name="lstm")(jnp.concatenate(read, axis=-1), state, first)
-    logits = nn.Dense(net.actions, name="policy", kernel_init=nn.initializers.orthogonal(0.01))(core)
-    return Outputs(logits, value_head(core), state)
+        read.append(InstructionEncoder(net.vocabulary, dtype=net.dtype, name="instruction")(observation.tokens))
+    core, state = ResetLSTM(net.lstm_width, net.dtype, name="lstm")(jnp.concatenate(read, axis=-1), state, first)
+    return Outputs(policy_head(net.actions, core, net.dtype), value_head(core, net.dtype), state)
 
 
 class ShallowNet(nn.Module):
@@ -122,15 +137,16 @@ class ShallowNet(nn.Module):
     actions: int
     lstm_width: int = 256
     vocabulary: int = 0  # 0: no instruction
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(
         self, observation: MapObservation | InstructedObservation, state: RecurrentState, first: jax.Array
     ) -> Outputs:
         frames = channels_last(observation.maps)
-        frames = nn.relu(nn.Conv(16, (8, 8), (4, 4), padding="VALID", name="conv_0")(frames))
-        frames = nn.relu(nn.Conv(32, (4, 4), (2, 2), padding="VALID", name="conv_1")(frames))
-        core = nn.relu(nn.Dense(256, name="hidden")(frames.reshape(*first.shape, -1)))
+        frames = nn.relu(nn.Conv(16, (8, 8), (4, 4), padding="VALID", dtype=self.dtype, name="conv_0")(frames))
+        frames = nn.relu(nn.Conv(32, (4, 4), (2, 2), padding="VALID", dtype=self.dtype, name="conv_1")(frames))
+        core = nn.relu(nn.Dense(256, dtype=self.dtype, name="hidden")(frames.reshape(*first.shape, -1)))
         return _recurrent_head(core, observation, state, first, self)
 
 
@@ -141,6 +157,7 @@ class DeepNet(nn.Module):
     actions: int
     lstm_width: int = 256
     vocabulary: int = 0  # 0: no instruction
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(
@@ -150,14 +167,14 @@ class DeepNet(nn.Module):
         for stack, channels in enumerate((16, 32, 32)):
 
             def conv(name: str, inputs: jax.Array, stack: int = stack, channels: int = channels) -> jax.Array:
-                made: jax.Array = nn.Conv(channels, (3, 3), name=f"stack_{stack}_{name}")(inputs)
+                made: jax.Array = nn.Conv(channels, (3, 3), dtype=self.dtype, name=f"stack_{stack}_{name}")(inputs)
                 return made
 
             frames = nn.max_pool(conv("conv", frames), (3, 3), (2, 2), padding="SAME")
             for block in range(2):
                 inner = conv(f"block_{block}_0", nn.relu(frames))
                 frames = frames + conv(f"block_{block}_1", nn.relu(inner))
-        core = nn.relu(nn.Dense(256, name="hidden")(nn.relu(frames).reshape(*first.shape, -1)))
+        core = nn.relu(nn.Dense(256, dtype=self.dtype, name="hidden")(nn.relu(frames).reshape(*first.shape, -1)))
         return _recurrent_head(core, observation, state, first, self)
 
 
@@ -173,9 +190,11 @@ class PlacementNet(nn.Module):
     channels: int = 16
     width: int = 128
     lstm_width: int = 64
+    dtype: Dtype = jnp.float32
 
     @nn.compact
     def __call__(self, observation: MapObservation, state: RecurrentState, first: jax.Array) -> Outputs:
+        dense = functools.partial(nn.Dense, dtype=self.dtype)
         steps, batch = first.shape
         side = observation.maps.shape[-1]
         maps = channels_last(observation.maps)
@@ -183,21 +202,21 @@ class PlacementNet(nn.Module):
         block = side // COARSE
         coarse = nn.avg_pool(maps, (block, block), (block, block))  # (T*B, 8, 8, C)
 
-        core = nn.relu(nn.Dense(self.width, name="hidden")(coarse.reshape(steps, batch, -1)))
+        core = nn.relu(dense(self.width, name="hidden")(coarse.reshape(steps, batch, -1)))
         core = jnp.concatenate([core, features], axis=-1)
-        core, state = ResetLSTM(self.lstm_width, name="lstm")(core, state, first)
+        core, state = ResetLSTM(self.lstm_width, self.dtype, name="lstm")(core, state, first)
         core = jnp.concatenate([core, features], axis=-1)
-        value = value_head(nn.relu(nn.Dense(self.width, name="value_hidden")(core)))
+        value = value_head(nn.relu(dense(self.width, name="value_hidden")(core)), self.dtype)
         core = core.reshape(steps * batch, -1)
 
-        cells = nn.Dense(self.channels, name="cells_0")(jnp.concatenate([maps, places(maps[..., Map.CANVAS])], axis=-1))
-        cells = _add_coarse(cells, nn.Dense(self.channels, use_bias=False, name="surroundings")(coarse))
-        cells = nn.relu(cells + nn.Dense(self.channels, name="shift")(core)[:, None, None])
-        weight = nn.Dense(self.channels, name="weight", kernel_init=nn.initializers.normal(0.01))(core)
+        cells = dense(self.channels, name="cells_0")(jnp.concatenate([maps, places(maps[..., Map.CANVAS])], axis=-1))
+        cells = _add_coarse(cells, dense(self.channels, use_bias=False, name="surroundings")(coarse))
+        cells = nn.relu(cells + dense(self.channels, name="shift")(core)[:, None, None])
+        weight = dense(self.channels, name="weight", kernel_init=nn.initializers.normal(0.01))(core)
         scores = jnp.sum(cells * weight[:, None, None], axis=-1, keepdims=True)
-        own = nn.Dense(COARSE * COARSE, name="coarse_scores", kernel_init=nn.initializers.normal(0.01))(core)
+        own = dense(COARSE * COARSE, name="coarse_scores", kernel_init=nn.initializers.normal(0.01))(core)
         scores = _add_coarse(scores, own.reshape(-1, COARSE, COARSE, 1))
-        return Outputs(scores.reshape(steps, batch, -1), value, state)
+        return Outputs(scores.reshape(steps, batch, -1).astype(jnp.float32), value, state)
 
 
 def _add_coarse(cells: jax.Array, coarse: jax.Array) -> jax.Array:

@@ -29,6 +29,7 @@ class LearningSettingsError(PlacewrightError):
 
 # Those of workers/agents/algorithms.py that learn from data some versions old, as the roles bring it.
 ALGORITHMS = ("impala", "ppo")
+COMPUTE_DTYPES = ("float32", "bfloat16")
 NETWORKS = ("grid", "graph")  # agents/networks.py PlacementNet, agents/graph_network.py
 MIB = 1 << 20
 
@@ -58,6 +59,9 @@ class TrainConfig:
     channels: int = 16
     width: int = 128
     lstm_width: int = 64
+    # What the network's layers compute in, at the learner alone: actors act on CPUs.
+    # Parameters, optimiser and losses are float32.
+    compute_dtype: str = "float32"
     # transport
     queue_bytes: int = 64 * MIB  # of one replay shard, before compression
     queue_batches: int = 2  # a longer queue only makes the data older
@@ -74,6 +78,8 @@ class TrainConfig:
             raise ValueError(f"algorithm is {self.algorithm!r}, allowed are {', '.join(ALGORITHMS)}")
         if self.network not in NETWORKS:
             raise ValueError(f"network is {self.network!r}, allowed are {', '.join(NETWORKS)}")
+        if self.compute_dtype not in COMPUTE_DTYPES:
+            raise ValueError(f"compute_dtype is {self.compute_dtype!r}, allowed are {', '.join(COMPUTE_DTYPES)}")
         if not self.huber_at > 0:
             raise ValueError(f"huber_at is {self.huber_at}, must be above 0")
         for name in ("environments", "unroll_length", "batch_size", "queue_bytes", "queue_batches"):
@@ -105,7 +111,7 @@ class Task:
         """Makes the network's observation of the environment's."""
         return compact_with_graph if self.config.network == "graph" else compact
 
-    def agent(self, design: Design) -> Agent:
+    def agent(self, design: Design, compute_dtype: str = "float32") -> Agent:
         """Raises GraphTooLargeError for a design beyond the graph network's maximum."""
         from workers.agents.agent import AgentConfig
         from workers.agents.algorithms import make_agent
@@ -113,6 +119,12 @@ class Task:
         from workers.agents.networks import PlacementNet
 
         config = self.config
+        layers: dict[str, Any] = {
+            "channels": config.channels,
+            "width": config.width,
+            "lstm_width": config.lstm_width,
+            "dtype": np.dtype(compute_dtype),
+        }
         network: Any
         context = None
         if config.network == "graph":
@@ -121,10 +133,10 @@ class Task:
             from placement.env.graph import make_graph
             from workers.agents.graph_network import GraphPlacementNet, stack_graphs
 
-            network = GraphPlacementNet(channels=config.channels, width=config.width, lstm_width=config.lstm_width)
+            network = GraphPlacementNet(**layers)
             context = jax.device_put(stack_graphs([make_graph(design)]))
         else:
-            network = PlacementNet(channels=config.channels, width=config.width, lstm_width=config.lstm_width)
+            network = PlacementNet(**layers)
         several = config.algorithm == "ppo"
         return make_agent(
             config.algorithm,

@@ -149,7 +149,7 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -
     """The role's body. `folder` holds the job's checkpoints; the newest is gone on from, else, where there is one, the
     policy that the job was given (policies.py)."""
     task = Task.of(design.canvas, config)
-    agent = task.agent(design)
+    agent = task.agent(design, config.compute_dtype)
     codec = task.codec()
     state = agent.init(jax.random.key(config.seed), task.observation())
     restored = checkpoint.restore_newest(folder, state)
