@@ -39,7 +39,7 @@ class Watchdog:
         silent_s = now_s - self._moved_s
         if silent_s < self._tell_after_s:
             return []
-        self._tell_after_s *= 2
+        self._tell_after_s = 2 * silent_s
         states = [
             f"{record.key}: {record.state}"
             for record in roles

@@ -1,7 +1,7 @@
 """What the database knows of a job's role processes: registered, heard of, told to stop, scaled, restarted.
 
 The half of `JobStore` that roles and their run use. A heartbeat is one UPDATE that does not wait for the disk (losing
-the last ones in a crash loses nothing), so that a thousand a second are borne; ages are by the database's clock alone.
+the last ones in a crash loses nothing), so that many roles cost little; ages are by the database's clock alone.
 """
 
 from __future__ import annotations

@@ -266,8 +266,10 @@ def test_no_steps_are_told_with_what_is_waited_for() -> None:
     assert told == ["no steps for 31 s: waiting for cache.main: 0 of 1; learner 0: waiting for unrolls, 12 s"]
     now_s[0] = 59
     assert watchdog.look(acting, []) == []
-    now_s[0] = 61
+    now_s[0] = 63
     assert len(watchdog.look(acting, [])) == 1
+    now_s[0] = 70
+    assert watchdog.look(acting, []) == []
     moved = [role_record("actor", steps=6)]
     assert watchdog.look(moved, []) == []
     now_s[0] = 90
