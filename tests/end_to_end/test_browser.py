@@ -6,6 +6,7 @@ Waits only for what the page shows (Playwright's `expect`), never for time to pa
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import os
 import re
@@ -299,9 +300,7 @@ END DESIGN
 
 
 @pytest.mark.parametrize("locked", [False, True])
-def test_the_preview_of_a_chip_says_what_is_fixed_and_draws_halos_and_pins(
-    page: Page, tmp_path: Path, locked: bool
-) -> None:
+def test_the_preview_of_a_chip_says_what_may_move_and_draws_the_rest(page: Page, tmp_path: Path, locked: bool) -> None:
     files = [tmp_path / "cells.lef", tmp_path / "top.def"]
     files[0].write_text(CHIP_LEF)
     files[1].write_text(CHIP_DEF)
@@ -311,13 +310,19 @@ def test_the_preview_of_a_chip_says_what_is_fixed_and_draws_halos_and_pins(
     page.get_by_test_id("file-input").set_input_files(files[1])
     switch.set_checked(locked)
     page.get_by_role("button", name=re.compile("^Upload")).click()
-    expect(page.get_by_role("heading", name="Netlist")).to_be_visible(timeout=PATIENCE)
-    assert fact(page, "Fixed, ports included") == ("3" if locked else "2")
+    expect(page.get_by_role("heading", name="What may move")).to_be_visible(timeout=PATIENCE)
+    states = [fact(page, f"Macros {word}") for word in ("locked", "with a hint", "free")]
+    assert states == (["2", "0", "1"] if locked else ["1", "1", "1"])
+    expect(page.get_by_text("What is PLACED was locked")).to_have_count(1 if locked else 0)
+    expect(page.get_by_text("hints are not used")).to_have_count(0 if locked else 1)
+    assert fact(page, "Database units") == "2,000 per µm"
+    assert fact(page, "Manufacturing grid") == "0.005 µm"
+    assert fact(page, "Die") == "100 µm × 100 µm, rectilinear, 6 corners"
     assert fact(page, "Macros with a halo") == "1"
     warnings = page.get_by_role("region", name="Warnings")
     expect(warnings.get_by_role("listitem").filter(has_text="rows of site 'ghost'")).to_contain_text("× 2")
 
-    for word in ("halo", "side with pins", "blockage", "fixed"):
+    for word in ("die", "halo", "side with pins", "blockage", "fixed"):
         expect(page.locator(".legend")).to_contain_text(word)
     page.get_by_label("Name of a macro or port").fill("a")
     page.keyboard.press("Enter")
@@ -328,6 +333,34 @@ def test_the_preview_of_a_chip_says_what_is_fixed_and_draws_halos_and_pins(
     for toggle in ("Pin sides", "Halos"):
         page.get_by_role("checkbox", name=toggle).uncheck()
     page.wait_for_function(f"({COLOURS})(document.querySelector('.layout-picture canvas')) < {before}")
+
+
+def test_the_height_of_bookshelf_macros_is_chosen_by_its_count(page: Page, tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("small_bookshelf", ROOT / "tests/netlists/bookshelf/conftest.py")
+    assert spec is not None
+    assert spec.loader is not None
+    bookshelf = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bookshelf)
+    # K away from the other fixed macro, which it overlaps
+    folder = bookshelf.write(tmp_path, pl=bookshelf.FILES["pl"].replace("K 30 44", "K 85 44"))
+    page.get_by_test_id("file-input").set_input_files(sorted(folder.iterdir()))
+    expect(page.get_by_label("Macros are nodes higher than")).to_have_value("")
+    page.get_by_role("button", name=re.compile("^Upload")).click()
+    rule = page.get_by_role("region", name="Which nodes are macros")
+    expect(rule).to_contain_text("2 macros, as read", timeout=PATIENCE)
+    first = page.url
+    slider = rule.get_by_role("slider")
+    expect(slider).to_have_attribute("aria-valuetext", "higher than 12: 2 macros")
+    again = rule.get_by_role("button", name="Read again as a new design")
+    expect(again).to_be_disabled()
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(rule).to_contain_text("5 macros, if read again")
+    again.click()
+    expect(rule).to_contain_text("5 macros, as read", timeout=PATIENCE)
+    assert page.url != first
+    page.reload()  # the files are gone with the page
+    expect(rule).to_contain_text("upload the files again", timeout=PATIENCE)
 
 
 def test_all_by_keyboard(page: Page, small: list[Path]) -> None:

@@ -14,13 +14,17 @@ export interface UploadForm {
   readonly name: string;
   /** Of LEF/DEF: what is PLACED stays where it is. */
   readonly lockPlaced: boolean;
+  /** Of Bookshelf: nodes higher than this are macros; empty = than a row. */
+  readonly macroHeight: string;
 }
 
 /** Sends the files as one design. `onProgress` gets the share of the bytes sent, 0–1. A cancelled upload rejects with AbortError. */
-export function uploadDesign({ files, name, lockPlaced }: UploadForm, onProgress: (share: number) => void): Upload {
+export function uploadDesign(sent: UploadForm, onProgress: (share: number) => void): Upload {
+  const { files, name, lockPlaced, macroHeight } = sent;
   const form = new FormData();
   if (name) form.append("name", name);
   if (lockPlaced) form.append("lock_placed", "true");
+  if (macroHeight) form.append("macro_height", macroHeight);
   for (const file of files) form.append("files", file, file.name);
   const request = new XMLHttpRequest();
   const done = new Promise<DesignRead>((resolve, reject) => {

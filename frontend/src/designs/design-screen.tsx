@@ -10,8 +10,9 @@ import { useLoad, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/icon";
 import { NotFound } from "../ui/not-found";
 import { Failure, Link, Loading } from "../ui/parts";
+import { MacroRulePanel } from "./macro-rule-panel";
 import { Messages } from "./messages";
-import { CanvasPanel, ConstraintsPanel, DerivedPanel, NetlistPanel, StartPanel } from "./panels";
+import { CanvasPanel, ConstraintsPanel, DerivedPanel, MacrosPanel, NetlistPanel, StartPanel } from "./panels";
 
 const WHILE_PARSING_MS = 500;
 
@@ -75,8 +76,9 @@ function Unusable({ design }: { design: DesignRead }) {
 }
 
 function Preview({ design, counts, canvas }: { design: DesignRead; counts: Counts; canvas: CanvasRead }) {
+  const preview = design.preview ?? null; // none of a design that an older version has read
   const layout = useLoad(`layout ${design.id}`, () => api.layout(design.id));
-  const scene = useMemo(() => (layout.data ? buildScene(layout.data) : null), [layout.data]);
+  const scene = useMemo(() => (layout.data ? buildScene(layout.data, preview?.die_um) : null), [layout.data, preview]);
   return (
     <div class="work">
       <div class="work-main">
@@ -99,8 +101,17 @@ function Preview({ design, counts, canvas }: { design: DesignRead; counts: Count
           <h2 id="job-title">New job</h2>
           <JobForm designId={design.id} />
         </section>
-        <NetlistPanel counts={counts} />
-        <CanvasPanel canvas={canvas} />
+        <NetlistPanel counts={counts} flat={preview?.counts ?? null} />
+        {preview && <MacrosPanel design={design} preview={preview} />}
+        {preview?.macro_height != null && (
+          <MacroRulePanel
+            key={design.id}
+            designId={design.id}
+            used={preview.macro_height}
+            heights={preview.node_heights ?? []}
+          />
+        )}
+        <CanvasPanel canvas={canvas} preview={preview} />
         <DerivedPanel derived={design.derived ?? {}} />
         {design.constraints && <ConstraintsPanel rules={design.constraints} />}
         {design.start_costs && <StartPanel costs={design.start_costs} />}

@@ -6,6 +6,7 @@ export const ACCEPT = ".txt,.pbtxt,.pb,.plc,.lef,.def,.aux,.nodes,.nets,.pl,.scl
 const isConstraints = (name: string): boolean => /\.json(\.gz)?$/i.test(name);
 const isLef = (name: string): boolean => /\.lef(\.gz)?$/i.test(name);
 const isDef = (name: string): boolean => /\.def(\.gz)?$/i.test(name);
+const isNodes = (name: string): boolean => /\.nodes(\.gz)?$/i.test(name);
 const isPlc = (name: string): boolean => /\.plc(\.gz)?$/i.test(name);
 
 /** A word to the user before anything is sent, or null if the selection makes sense. */
@@ -25,6 +26,10 @@ export function selectionProblem(files: readonly { readonly name: string; readon
 
 /** Whether the selection has states of placement, so that PLACED can be asked about. */
 export const hasDef = (files: readonly { readonly name: string }[]): boolean => files.some((file) => isDef(file.name));
+
+/** Whether the selection is Bookshelf, where a height tells macros from cells. */
+export const hasNodes = (files: readonly { readonly name: string }[]): boolean =>
+  files.some((file) => isNodes(file.name));
 
 /** Adds files to a selection; one of the same name replaces the older. */
 export function addFiles(selection: readonly File[], added: Iterable<File>): File[] {

@@ -1,9 +1,11 @@
-/** What was read of a design, in lists of facts: netlist, canvas, derived values, rules, costs of the start. */
+/** What was read of a design, in lists of facts: netlist, macros, canvas, derived values, rules, costs of the start. */
 import type { ComponentChildren } from "preact";
-import type { CanvasRead, ConstraintsRead, Costs, Counts } from "../api/types";
+import type { CanvasRead, ConstraintsRead, Costs, Counts, DesignRead, PreviewRead } from "../api/types";
 import { cost, count, measure, microns, percent } from "../ui/format";
 
-export function NetlistPanel({ counts }: { counts: Counts }) {
+/** Counts of what a job places; `flat`: of the files, where their cells were clustered. */
+export function NetlistPanel({ counts, flat }: { counts: Counts; flat: Counts | null }) {
+  const clustered = flat !== null && flat.cells > counts.cells;
   return (
     <Panel id="counts" title="Netlist">
       <Facts>
@@ -11,9 +13,10 @@ export function NetlistPanel({ counts }: { counts: Counts }) {
         <Fact name="Soft macros" value={count(counts.soft_macros)} />
         <Fact name="Ports" value={count(counts.ports)} />
         {counts.cells > 0 && <Fact name="Standard cells" value={count(counts.cells)} />}
+        {clustered && <Fact name="Standard cells in the files" value={count(flat.cells)} />}
+        {clustered && <Fact name="Nets in the files" value={count(flat.nets)} />}
         <Fact name="Nets" value={count(counts.nets)} />
         <Fact name="Pins" value={count(counts.pins)} />
-        {counts.fixed > 0 && <Fact name="Fixed, ports included" value={count(counts.fixed)} />}
         {counts.drivers_without_sinks > 0 && (
           <Fact name="Drivers without sinks" value={count(counts.drivers_without_sinks)} />
         )}
@@ -22,11 +25,39 @@ export function NetlistPanel({ counts }: { counts: Counts }) {
   );
 }
 
-export function CanvasPanel({ canvas }: { canvas: CanvasRead }) {
+/** What a job may do with the hard macros. */
+export function MacrosPanel({ design, preview }: { design: DesignRead; preview: PreviewRead }) {
+  const { macros: states, counts } = preview;
+  return (
+    <Panel id="macros" title="What may move">
+      <Facts>
+        <Fact name="Macros locked" value={count(states.locked)} />
+        <Fact name="Macros with a hint" value={count(states.hint)} />
+        <Fact name="Macros free" value={count(states.free)} />
+        <Fact name="Fixed in all, ports included" value={count(counts.fixed)} />
+      </Facts>
+      <p class="muted small">
+        Locked stays where it is. A hint is the place to start from. Free has no place in the files
+        {states.hint > 0 && states.free > 0
+          ? "; because some have none, this job packs all macros anew and hints are not used."
+          : "."}
+        {design.lock_placed && " What is PLACED was locked, as asked with the upload."}
+      </p>
+    </Panel>
+  );
+}
+
+export function CanvasPanel({ canvas, preview }: { canvas: CanvasRead; preview: PreviewRead | null }) {
+  const die = preview?.die_um ?? [];
   return (
     <Panel id="canvas" title="Canvas">
       <Facts>
         <Fact name="Size" value={`${microns(canvas.width_um)} × ${microns(canvas.height_um)}`} />
+        {die.length > 0 && <Fact name="Die" value={dieText(die)} />}
+        {preview?.units_per_um != null && (
+          <Fact name="Database units" value={`${count(preview.units_per_um)} per µm`} />
+        )}
+        {preview?.grid_um != null && <Fact name="Manufacturing grid" value={microns(preview.grid_um)} />}
         <Fact name="Grid" value={`${canvas.columns} columns × ${canvas.rows} rows`} />
         <Fact name="Area used by hard macros" value={percent(canvas.utilisation)} />
         <Fact
@@ -41,6 +72,13 @@ export function CanvasPanel({ canvas }: { canvas: CanvasRead }) {
       </Facts>
     </Panel>
   );
+}
+
+/** "812 µm × 790 µm", and the number of corners where it is no rectangle. */
+function dieText(die: readonly (readonly [number, number])[]): string {
+  const span = (values: readonly number[]) => microns(Math.max(...values) - Math.min(...values));
+  const box = `${span(die.map(([x]) => x))} × ${span(die.map(([, y]) => y))}`;
+  return die.length > 4 ? `${box}, rectilinear, ${die.length} corners` : box;
 }
 
 /** Routing supplies are given with up to four digits. */
@@ -103,7 +141,7 @@ export function StartPanel({ costs }: { costs: Costs }) {
   );
 }
 
-function Panel({ id, title, children }: { id: string; title: string; children: ComponentChildren }) {
+export function Panel({ id, title, children }: { id: string; title: string; children: ComponentChildren }) {
   return (
     <section class="panel" aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`}>{title}</h2>

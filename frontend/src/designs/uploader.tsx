@@ -5,12 +5,14 @@ import { designPath, navigate } from "../router";
 import { bytes, percent } from "../ui/format";
 import { Icon } from "../ui/icon";
 import { Failure, ProgressBar } from "../ui/parts";
-import { ACCEPT, addFiles, hasDef, proposedName, selectionProblem } from "./files";
+import { ACCEPT, addFiles, hasDef, hasNodes, proposedName, selectionProblem } from "./files";
+import { remember } from "./sent-files";
 
 export function Uploader() {
   const [files, setFiles] = useState<File[]>([]);
   const [name, setName] = useState<string | null>(null); // null: as proposed
   const [lockPlaced, setLockPlaced] = useState(false);
+  const [macroHeight, setMacroHeight] = useState("");
   const [over, setOver] = useState(false);
   const [share, setShare] = useState<number | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -29,10 +31,16 @@ export function Uploader() {
   const send = async () => {
     setError(null);
     setShare(0);
-    const form = { files, name: (name ?? proposedName(files)).trim(), lockPlaced: lockPlaced && hasDef(files) };
+    const form = {
+      files,
+      name: (name ?? proposedName(files)).trim(),
+      lockPlaced: lockPlaced && hasDef(files),
+      macroHeight: hasNodes(files) ? macroHeight.trim() : "",
+    };
     upload.current = uploadDesign(form, setShare);
     try {
       const design = await upload.current.done;
+      remember(design.id, form);
       navigate(designPath(design.id));
     } catch (failure) {
       if (!(failure instanceof DOMException && failure.name === "AbortError")) setError(failure);
@@ -126,6 +134,24 @@ export function Uploader() {
               Treat PLACED as locked
               <span class="help" id="lock-placed-help">
                 Otherwise PLACED is a hint to start from, and only FIXED and COVER stay where they are.
+              </span>
+            </label>
+          )}
+          {hasNodes(files) && (
+            <label class="field">
+              <span class="field-label">
+                Macros are nodes higher than <span class="muted">(optional)</span>
+              </span>
+              <input
+                inputMode="decimal"
+                placeholder="a row"
+                disabled={sending}
+                value={macroHeight}
+                aria-describedby="macro-height-help"
+                onInput={(event) => setMacroHeight(event.currentTarget.value)}
+              />
+              <span class="help" id="macro-height-help">
+                In the files' units. The preview shows how many macros each height finds.
               </span>
             </label>
           )}

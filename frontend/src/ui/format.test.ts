@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { addFiles, proposedName, selectionProblem } from "../designs/files";
+import { macrosAbove, nearest, thresholds } from "../designs/macro-rule";
 import { groupMessages } from "../designs/warnings";
 import { shortName } from "../layout/draw";
 import { parseRoute } from "../router";
@@ -72,6 +73,24 @@ describe("files", () => {
   it("replaces a file of the same name", () => {
     const [first, second] = [new File(["1"], "a.plc"), new File(["22"], "a.plc")];
     expect(addFiles([first], [second, new File(["3"], "b.plc")]).map((item) => item.size)).toEqual([2, 1]);
+  });
+});
+
+describe("macro rule", () => {
+  const heights = [
+    { height: 108, nodes: 2 },
+    { height: 24, nodes: 3 },
+    { height: 12, nodes: 500 },
+  ];
+  it("counts what is higher than a threshold", () => {
+    expect(thresholds(heights)).toEqual([0, 12, 24, 108]);
+    expect(thresholds(heights).map((height) => macrosAbove(heights, height))).toEqual([505, 5, 2, 0]);
+  });
+
+  it("finds the threshold that does the same as a height between them", () => {
+    const choices = thresholds(heights);
+    for (const height of [0, 11.9, 12, 13, 24, 107, 108, 1000])
+      expect(macrosAbove(heights, choices[nearest(choices, height)]!)).toBe(macrosAbove(heights, height));
   });
 });
 
