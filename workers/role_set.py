@@ -86,7 +86,7 @@ class QueuedRoles:
         if now_s < self._next_look_s:
             return []
         self._next_look_s = now_s + LOOK_S
-        records = self.store.roles(self.job_id)
+        records = self._records()
         shares = self.store.queue_shares(self.job_id)
         if not self._sight.clear():
             return []
@@ -101,6 +101,10 @@ class QueuedRoles:
             if key not in living and key not in told and now_s - self._asked_s.get(key, -ASK_AGAIN_S) >= ASK_AGAIN_S:
                 self.restart(key)
         return [exit for exit in gone if exit is not None]
+
+    def _records(self) -> list[RoleRecord]:
+        """Of the roles that come over queues: optimisers are the run's own children."""
+        return [record for record in self.store.roles(self.job_id) if record.role != RoleName.OPTIMISER]
 
     def _lives(self, record: RoleRecord) -> bool:
         return not record.ended and record.heartbeat_age_s <= self.stale_after_s
@@ -152,8 +156,8 @@ class QueuedRoles:
         self.store.stop_roles(self.job_id)
         end_s = time.monotonic() + deadline_s
         while time.monotonic() < end_s:
-            records = self.store.roles(self.job_id)
-            if not any(self._lives(record) for record in records if record.role != RoleName.OPTIMISER):
+            records = self._records()
+            if not any(self._lives(record) for record in records):
                 return
             time.sleep(POLL_S)
 

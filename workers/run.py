@@ -157,23 +157,27 @@ class Run:
 
     def _beat(self) -> None:
         while not self.ended.wait(HEARTBEAT_S):
-            try:
-                answer = self.store.heartbeat(
-                    self.job_id,
-                    self.owner,
-                    progress=self.progress,
-                    eta_s=self.eta_s,
-                    stage=self.stage,
-                    state=self.state,
-                )
-            except OperationalError as error:
-                log.warning("database away, heartbeat not written: %s", error.orig)
-                continue
-            if answer.cancel_requested:
-                self.cancelled.set()
-            self.topology = answer.topology or self.topology
-            if answer.lost and not self.ended.is_set():
-                self.lost.set()
+            self._tell_and_hear()
+
+    def _tell_and_hear(self) -> None:
+        """One heartbeat: says how far this run is, hears of a cancel, another topology, a lost lease."""
+        try:
+            answer = self.store.heartbeat(
+                self.job_id,
+                self.owner,
+                progress=self.progress,
+                eta_s=self.eta_s,
+                stage=self.stage,
+                state=self.state,
+            )
+        except OperationalError as error:
+            log.warning("database away, heartbeat not written: %s", error.orig)
+            return
+        if answer.cancel_requested:
+            self.cancelled.set()
+        self.topology = answer.topology or self.topology
+        if answer.lost and not self.ended.is_set():
+            self.lost.set()
 
     def should_stop(self) -> bool:
         return self.cancelled.is_set() or self.lost.is_set() or self.interrupted.is_set()
@@ -217,6 +221,7 @@ class Run:
         if members and self._left_s() > self._reserve_s(board):
             self._place(board, members)
         self._stop_roles()
+        self._tell_and_hear()  # searches that a cancel ended may have heard of it first
         self._check_stop()
         self._tell_little_search(board)
         self.state = JobState.FINISHING

@@ -32,7 +32,8 @@ CLUSTER = tuple(f"{role}-{cell}" for cell in ("east", "west") for role in ("repl
 TOKEN = "a-token-for-this-test-only"
 TWO_CELLS = {"cells": [{"name": "east"}, {"name": "west"}], "start_smaller": False}
 START_TIMEOUT_S = 120
-DEADLINE_S = 420
+DEADLINE_S = 300
+BUDGET_S = 1200  # more than the test may take: it cancels the job when it has seen what it waits for
 POLL_S = 0.5
 
 
@@ -208,7 +209,7 @@ def until(what: str, condition: Any, services: Services, timeout_s: float) -> An
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("names", [OURS, ("api", "worker", "learner", *CLUSTER)], ids=["default", "cluster"])
-def test_the_services_commands_finish_a_job_on_postgresql_and_redis(
+def test_the_services_commands_learn_and_place_on_postgresql_and_redis(
     services: Services, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     services.start(names)
@@ -221,26 +222,32 @@ def test_the_services_commands_finish_a_job_on_postgresql_and_redis(
         design = api.post("/designs", files=parts).raise_for_status().json()
         path = f"/designs/{design['id']}"
         until("parsing", lambda: api.get(path).json()["state"] == "ready", services, START_TIMEOUT_S)
-        spec: dict[str, Any] = {"design_id": design["id"], "method": "auto", "seconds": 75, "workers": 2}
+        spec: dict[str, Any] = {"design_id": design["id"], "method": "auto", "seconds": BUDGET_S, "workers": 2}
         if names != OURS:
             spec["topology"] = TWO_CELLS
         job = api.post("/jobs", json=spec).raise_for_status().json()
 
         def state() -> dict[str, Any]:
             answer: dict[str, Any] = api.get(f"/jobs/{job['id']}").raise_for_status().json()
+            assert answer["state"] not in ("done", "failed"), answer["cause"]
             return answer
 
-        until("end of the job", lambda: state()["state"] in ("done", "failed", "cancelled"), services, DEADLINE_S)
-        ended = state()
-        assert (ended["state"], ended["cause"]) == ("done", None)
-        assert ended["best_costs"]["proxy_cost"] < ended["start_costs"]["proxy_cost"]
-        points = api.get(f"/jobs/{job['id']}/metrics").json()["points"]
-        learned = [p["values"]["policy_version"] for p in points if "policy_version" in p["values"]]
-        assert learned, "no learner was heard of: the role queues were not served"
-        assert max(learned) > 0
+        def learned() -> bool:
+            points = api.get(f"/jobs/{job['id']}/metrics").json()["points"]
+            return max((p["values"].get("policy_version", 0) for p in points), default=0) > 0
+
+        def better() -> bool:
+            best, start = state()["best_costs"], state()["start_costs"]
+            return bool(best and start and best["proxy_cost"] < start["proxy_cost"])
+
+        until("a version of the policy", learned, services, DEADLINE_S)
+        until("a better placement", better, services, DEADLINE_S)
         shown = api.get(f"/jobs/{job['id']}/topology").json()
         cells = {role["cell"] for role in shown["roles"] if role["role"] == "actor"}
         assert cells == ({"main"} if names == OURS else {"east", "west"})
+        api.delete(f"/jobs/{job['id']}").raise_for_status()
+        until("end of the job", lambda: state()["state"] == "cancelled", services, DEADLINE_S)
+        ended = state()
         plc = api.get(f"/placements/{ended['best_placement_id']}/files/plc").raise_for_status().content
         assert plc.startswith(b"#")
     assert services.stop() == []

@@ -230,6 +230,14 @@ def test_scaling_down_stops_writers_before_servers(queued: Queued) -> None:
     assert queued.store.stopped == ["actor1", "cache0"]
 
 
+def test_the_runs_own_searches_are_no_surplus_of_the_queues(queued: Queued) -> None:
+    queued.store.records = [role_record(key.role, key.index) for key in queued.roles.wanted]
+    queued.store.records.append(role_record("optimiser"))
+    queued.look()
+    queued.look()
+    assert queued.store.stopped == []
+
+
 def test_another_job_gets_its_share(queued: Queued) -> None:
     queued.store.records = [role_record(key.role, key.index) for key in queued.roles.wanted]
     queued.look()

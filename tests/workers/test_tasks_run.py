@@ -293,7 +293,7 @@ def test_a_restarted_worker_sends_what_waits(store, make_job, messages) -> None:
 
 def test_a_role_ends_with_its_job(store, make_job, messages) -> None:
     job_id = make_job()
-    tasks.role(job_id, "actor", 0)  # the job does not run: a late message
+    tasks.role(job_id, "actor", "main", 0)  # the job does not run: a late message
     assert not (store.data / "jobs" / job_id / "roles").exists()
 
 
