@@ -1,39 +1,46 @@
 """What placement makes of real designs against its targets, and how fast the costs are.
 
     PLACEWRIGHT_BENCHMARKS=… placewright bench placement [--designs ibm01 …] [--seconds 60] [--workers 1] [--seed 0]
-        [--method analytic] [--starts given scratch] [--resume] [--out FILE]
+        [--method analytic] [--starts given scratch] [--cpu] [--resume] [--out FILE]
 
 Each design from its `initial.plc` and from scratch (the positions of all that may move ignored). One worker: a
 portfolio of one member in this process, in CPU seconds, so that other work on the machine does not matter; reading and
-legalising come on top. More workers: the job of `placewright place`, in seconds of the clock, all in. Every result is
+legalising come on top. More workers: the job of `placewright place`, in seconds of the clock, all in; with --cpu the
+same portfolio, each member with so many CPU seconds, waiting for the others where they exchange. Every result is
 written, read back, checked and scored by `placewright check` in a process of its own, and has no overlap in float32 or
 float64. Full evaluation and trial (a random step of a random macro, exact, dropped again) are measured at the start.
 
-Prints tables; writes each row as soon as it is measured to benchmarks/results/placement_<seconds>s_<workers>w.json.
-A row replaces the one of the same design and start that was there; --resume leaves out what is there from the same
-command and commit.
+Prints tables; writes each row as soon as it is measured to benchmarks/results/placement_<seconds>s_<workers>w.json
+(…_cpu.json). A row replaces the one of the same design and start that was there; --resume leaves out what is there from
+the same seconds, workers, method, seed and state of the folder placement/ (`engine`, its tree in git).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parent.parent
 # Run as a script, this file would hide the package that it measures.
 sys.path[:] = [str(ROOT), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "benchmarks")]
+if TYPE_CHECKING:
+    from workers.exchange import Standing
+
 IBM = ("ibm01", "ibm02", "ibm03", "ibm04", "ibm07", "ibm08", "ibm10", "ibm11", "ibm13")
 DESIGNS = (*IBM, "ariane133_ng45", "ariane_ct")
 STARTS = ("given", "scratch")
+SAME = ("seconds", "workers", "method", "seed", "engine")
 # CPU seconds 60, one thread, from the same starts: a public optimiser of the exact cost (benchmark folder's README).
 YARDSTICK = dict(
     zip(DESIGNS, (0.856, 1.051, 1.006, 1.059, 1.065, 1.096, 1.153, 0.966, 1.049, 0.6452, 0.878), strict=True)
@@ -94,42 +101,79 @@ def measure_speed(folder: Path) -> dict[str, Any]:
     return {"evaluation_ms": evaluation_ms(design, start), "trial_us": trial_us(design, start)}
 
 
-def place_here(folder: Path, out: Path, start: str, seconds: float, seed: int, method: str) -> dict[str, Any]:
-    """One member in this process, CPU seconds. Writes `placement.plc` into `out`."""
-    from netlists.circuit_training.writer import write_plc
+Context = multiprocessing.get_context("spawn")
+fallen = None  # Event of the members' processes: one of them failed, nobody waits for it
+
+
+def share(event: Any) -> None:
+    global fallen
+    fallen = event
+
+
+def search_member(
+    folder: Path, out: Path, start: str, seconds: float, seed: int, method: str, member: int, members: int
+) -> tuple[Standing, float]:
+    """One member of a portfolio in this process, in CPU seconds. Returns what it holds and the seconds it used."""
     from netlists.load import load_design
-    from placement.cost import evaluate
     from placement.search import improve
     from placement.search.portfolio import GLOBAL_SECONDS, plan
     from workers.exchange import Exchange
     from workers.optimiser import Allowance, Optimiser
     from workers.start import legal_start
 
+    try:
+        design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
+        if start == "scratch":
+            design = design.without_start()
+        first = legal_start(design)
+        improve(design, first.placement, trials=10)  # compiles
+        exchange = Exchange(out / "exchange", design)
+        rounds = plan(method, member=member, seed=seed, with_global=seconds >= GLOBAL_SECONDS, seconds=seconds)
+        begin_s = time.process_time()
+        until_s = begin_s + seconds
+        Optimiser(
+            design=design,
+            rounds=rounds,
+            member=member,
+            members=members,
+            allowance=Allowance(begin_s=begin_s, until_s=until_s, clock=time.process_time, patience_s=float("inf")),
+            exchange=exchange,
+            take_episode=lambda: None,
+            report=lambda *_: None,
+            should_stop=lambda: fallen is not None and fallen.is_set(),
+        ).run(first)
+        return exchange.newest(member, len(rounds)) or first, time.process_time() - begin_s
+    except BaseException:
+        if fallen is not None:
+            fallen.set()
+        raise
+
+
+def place_here(
+    folder: Path, out: Path, start: str, seconds: float, seed: int, method: str, workers: int
+) -> dict[str, Any]:
+    """A portfolio in CPU seconds, one member in this process, more in their own. Writes `placement.plc` into `out`."""
+    from netlists.circuit_training.writer import write_plc
+    from netlists.load import load_design
+    from placement.cost import evaluate
+    from workers.start import legal_start
+
+    words = (folder, out, start, seconds, seed, method)
+    if workers == 1:
+        held = [search_member(*words, 0, 1)]
+    else:
+        event = Context.Event()
+        with ProcessPoolExecutor(workers, mp_context=Context, initializer=share, initargs=(event,)) as pool:
+            members = [pool.submit(search_member, *words, member, workers) for member in range(workers)]
+            held = [member.result() for member in members]
     design = load_design([folder / "netlist.pb.txt.gz"], folder / "initial.plc")
     given = evaluate(design, design.start).proxy_cost
     if start == "scratch":
         design = design.without_start()
-    first = legal_start(design)
-    improve(design, first.placement, trials=10)  # compiles
-    exchange = Exchange(out / "exchange", design)
-    rounds = plan(method, member=0, seed=seed, with_global=seconds >= GLOBAL_SECONDS, seconds=seconds)
-    begin_s = time.process_time()
-    allowance = Allowance(begin_s=begin_s, until_s=begin_s + seconds, clock=time.process_time)
-    Optimiser(
-        design=design,
-        rounds=rounds,
-        member=0,
-        members=1,
-        allowance=allowance,
-        exchange=exchange,
-        take_episode=lambda: None,
-        report=lambda *_: None,
-        should_stop=lambda: False,
-    ).run(first)
-    used_s = time.process_time() - begin_s
-    best = exchange.newest(0, len(rounds)) or first
+    used_s = max(seconds for _, seconds in held)
+    best, _ = min(held, key=lambda result: result[0].cost)
     write_plc(out / "placement.plc", design, best.placement, evaluate(design, best.placement).as_dict())
-    return {"given": given, "start": first.cost, "seconds_used": used_s, "stages": list(best.stages)}
+    return {"given": given, "start": legal_start(design).cost, "seconds_used": used_s, "stages": list(best.stages)}
 
 
 def place_job(
@@ -154,10 +198,8 @@ def measure(folder: Path, start: str, options: argparse.Namespace) -> dict[str, 
 
     with tempfile.TemporaryDirectory() as name:
         out = Path(name)
-        if options.workers == 1:
-            row = place_here(folder, out, start, options.seconds, options.seed, options.method)
-        else:
-            row = place_job(folder, out, start, options.seconds, options.seed, options.method, options.workers)
+        place = place_here if options.cpu else place_job
+        row = place(folder, out, start, options.seconds, options.seed, options.method, options.workers)
         plc = out / "placement.plc"
         report = check_independently([folder / "netlist.pb.txt.gz"], plc, folder / "initial.plc")
     if report["overlaps_in_float32"]:
@@ -167,13 +209,20 @@ def measure(folder: Path, start: str, options: argparse.Namespace) -> dict[str, 
 
 
 def head(options: argparse.Namespace) -> dict[str, Any]:
-    """What a row must agree in to be kept by --resume, and what else to know of it."""
-    words = [word for word in sys.argv[1:] if word != "--resume"]
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    """What a row must agree in to be kept by --resume (SAME), and what else to know of it."""
+
+    def revision(name: str) -> str:
+        words = ["git", "rev-parse", name]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
     return {
-        "command": " ".join(["placewright bench placement", *words]),
+        "command": " ".join(["placewright bench placement", *(word for word in sys.argv[1:] if word != "--resume")]),
+        "seconds": options.seconds,
+        "workers": options.workers,
+        "method": options.method,
         "seed": options.seed,
-        "commit": done.stdout.strip(),
+        "commit": revision("HEAD"),
+        "engine": revision("HEAD:placement"),
         "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
     }
@@ -182,7 +231,7 @@ def head(options: argparse.Namespace) -> dict[str, Any]:
 def show(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     """The tables, of what has been measured."""
     costs = {(row["design"], row["from"]): row["result"]["proxy_cost"] for row in rows if "result" in row}
-    unit = "CPU s" if options.workers == 1 else f"s, {options.workers} workers"
+    unit = ("CPU s" if options.cpu else "s") + (f", {options.workers} workers" if options.workers > 1 else "")
     print(f"\nproxy cost after {options.seconds:g} {unit}, method {options.method}, seed {options.seed}")
     print(LINE.format("", "yardstick", "reach", "beyond", "measured", "scratch"))
     targets = TARGETS.get((options.seconds, options.workers), {})
@@ -226,19 +275,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--method", choices=("search", "analytic", "anneal", "auto", "rl"), default="analytic")
     parser.add_argument("--starts", nargs="*", choices=STARTS, default=STARTS)
-    parser.add_argument("--resume", action="store_true", help="keep rows of the same command and commit")
+    parser.add_argument("--resume", action="store_true", help="keep rows of the same settings and engine")
+    parser.add_argument("--cpu", action="store_true", help="CPU seconds of each worker; always so with one")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     root = os.environ.get("PLACEWRIGHT_BENCHMARKS", "")
     folder = Path(root) / "circuit_training"
     if not folder.is_dir():
         raise SystemExit("PLACEWRIGHT_BENCHMARKS does not name the folder of benchmark designs")
-    if options.workers == 1 and options.method in ("auto", "rl"):
-        raise SystemExit(f"method {options.method} needs the processes of a job: give --workers 2 or more")
-    out = options.out or ROOT / "benchmarks" / "results" / f"placement_{options.seconds:g}s_{options.workers}w.json"
+    options.cpu |= options.workers == 1
+    if options.cpu and options.method in ("auto", "rl"):
+        raise SystemExit(f"method {options.method} needs the processes of a job: give --workers 2 or more, no --cpu")
+    name = f"placement_{options.seconds:g}s_{options.workers}w{'_cpu' if options.cpu and options.workers > 1 else ''}"
+    out = options.out or ROOT / "benchmarks" / "results" / f"{name}.json"
     about = head(options)
     older: list[dict[str, Any]] = json.loads(out.read_text())["rows"] if out.exists() else []
-    same = [row for row in older if all(row[key] == about[key] for key in ("command", "commit"))]
+    same = [row for row in older if all(row.get(key) == about[key] for key in SAME)]
     rows = same if options.resume else []
 
     def place_in_table(row: dict[str, Any]) -> tuple[str, str]:

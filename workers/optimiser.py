@@ -48,6 +48,7 @@ class Allowance:
     until_s: float = 0.0
     trials: int | None = None
     clock: Callable[[], float] = time.monotonic  # its moments; another one to measure in CPU seconds
+    patience_s: float = LATE_S  # at an exchange of a budget of time: for a member that is late
 
     @property
     def seconds(self) -> float | None:
@@ -120,7 +121,7 @@ class Optimiser:
     def _standings(self, number: int, own: Standing) -> list[Standing | None]:
         """Of all members after the round before `number`; with a budget of time, the newest there are."""
         others = [member for member in range(self.members) if member != self.member]
-        patience_s = LATE_S if self.allowance.trials is None else float("inf")
+        patience_s = self.allowance.patience_s if self.allowance.trials is None else float("inf")
         end_s = time.monotonic() + patience_s
         found: dict[int, Standing | None] = {self.member: own}
         for member in others:
