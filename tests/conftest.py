@@ -16,6 +16,8 @@ from typing import NoReturn
 
 import pytest
 
+from benchmarks.menger.network import Network, why_not
+
 REDIS_URL = os.environ.get("PLACEWRIGHT_TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 POSTGRES_URL = os.environ.get("PLACEWRIGHT_TEST_POSTGRES_URL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
 
@@ -76,6 +78,15 @@ def postgres_url() -> Iterator[str]:
     with engine.connect() as connection:
         connection.execute(sa.text(f'DROP SCHEMA "{schema}" CASCADE'))
     engine.dispose()
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    """Hosts of a test's own: network namespaces on a switch."""
+    if reason := why_not():
+        absent(reason)
+    with Network() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

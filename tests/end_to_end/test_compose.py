@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ import httpx
 import psutil
 import pytest
 import yaml
+from sqlalchemy.engine import make_url
 
 from backend.jobs.topology import learning_keys, one_cell, queue_counts
 from backend.schemas import TopologySpec
+from benchmarks.menger.network import Network
+from benchmarks.menger.relay import Relay
 from netlists.samples import write_sample
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +39,7 @@ START_TIMEOUT_S = 120
 DEADLINE_S = 300
 BUDGET_S = 1200  # more than the test may take: it cancels the job when it has seen what it waits for
 POLL_S = 0.5
+LEAST_SENT_BYTES = 100_000  # of a cell: an unroll is some hundred kB, and its cache was sent a model
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +110,7 @@ class Services:
     def __init__(self, compose: dict[str, Any], folder: Path, postgres_url: str, redis_url: str, prefix: str) -> None:
         self.folder = folder
         self.services = compose["services"]
-        self.port = free_port()
+        self.port = self.port_here = free_port()
         exchanged = {
             "PLACEWRIGHT_DATA": str(folder / "data"),
             "PLACEWRIGHT_DATABASE_URL": postgres_url,
@@ -129,12 +134,17 @@ class Services:
             return [sys.executable, "-m", "workers.cli.main", *words[1:]]
         return [sys.executable if words[0] == "python" else words[0], *words[1:]]
 
+    def on_host(self, name: str, words: list[str]) -> tuple[list[str], dict[str, str]]:
+        """Command and environment of a service where it runs."""
+        return words, self.environment
+
     def start(self, names: tuple[str, ...]) -> None:
         for name in names:
+            words, environment = self.on_host(name, self.words(self.services[name]["command"]))
             with (self.folder / f"{name}.log").open("wb") as log:
                 self.processes[name] = subprocess.Popen(
-                    self.words(self.services[name]["command"]),
-                    env=self.environment,
+                    words,
+                    env=environment,
                     cwd=self.folder,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -143,7 +153,8 @@ class Services:
 
     def healthy(self) -> bool:
         test = [word.replace("8000", str(self.port)) for word in self.services["api"]["healthcheck"]["test"][1:]]
-        return subprocess.run(self.words(test), capture_output=True, check=False, timeout=30).returncode == 0
+        words, _ = self.on_host("api", self.words(test))
+        return subprocess.run(words, capture_output=True, check=False, timeout=30).returncode == 0
 
     def check_alive(self) -> None:
         for name, process in self.processes.items():
@@ -180,15 +191,60 @@ def free_port() -> int:
         return port
 
 
+class ServicesOnHosts(Services):
+    """Each cell's services on a host of its own, the rest on a third; PostgreSQL and Redis are reached there, too."""
+
+    def __init__(
+        self,
+        network: Network,
+        relays: ExitStack,
+        compose: dict[str, Any],
+        folder: Path,
+        urls: tuple[str, str],
+        prefix: str,
+    ) -> None:
+        self.hosts = {name: network.add_host(name) for name in ("center", "east", "west")}
+        center = self.hosts["center"]
+
+        def reachable(url: str) -> str:
+            parts = make_url(url)
+            at, to = (center.address, parts.port or 0), (parts.host or "", parts.port or 0)
+            relays.enter_context(Relay(at, to, at_namespace=center.namespace))
+            return parts.set(host=center.address).render_as_string(hide_password=False)
+
+        postgres_url, redis_url = map(reachable, urls)
+        super().__init__(compose, folder, postgres_url, redis_url, prefix)
+        api = Relay(("127.0.0.1", 0), (center.address, self.port), to_namespace=center.namespace)
+        self.port_here = relays.enter_context(api).port
+
+    def on_host(self, name: str, words: list[str]) -> tuple[list[str], dict[str, str]]:
+        host = self.hosts.get(name.rpartition("-")[2], self.hosts["center"])
+        environment = {**self.environment, "PLACEWRIGHT_ROLE_HOST": host.address}
+        return ["ip", "netns", "exec", host.namespace, *words], environment
+
+
 @pytest.fixture
 def services(
-    compose: dict[str, Any], tmp_path: Path, postgres_url: str, redis_url: str, key_prefix: str
+    compose: dict[str, Any],
+    tmp_path: Path,
+    postgres_url: str,
+    redis_url: str,
+    key_prefix: str,
+    names: tuple[str, ...],
+    request: pytest.FixtureRequest,
 ) -> Iterator[Services]:
-    running = Services(compose, tmp_path, postgres_url, redis_url, key_prefix)
-    yield running
-    running.stop()
+    """The services of the test's `names`; with more than one cell on hosts of their own."""
     import redis
 
+    with ExitStack() as stack:
+        running: Services
+        if names == OURS:
+            running = Services(compose, tmp_path, postgres_url, redis_url, key_prefix)
+        else:
+            network: Network = request.getfixturevalue("network")
+            running = ServicesOnHosts(network, stack, compose, tmp_path, (postgres_url, redis_url), key_prefix)
+        yield running
+        running.stop()
     with redis.Redis.from_url(redis_url) as client:
         for key in client.scan_iter(f"{key_prefix}*"):
             client.delete(key)
@@ -205,10 +261,22 @@ def until(what: str, condition: Any, services: Services, timeout_s: float) -> An
     raise AssertionError(f"{what}: not within {timeout_s} s")
 
 
+def check_hosts(services: ServicesOnHosts, roles: list[dict[str, Any]]) -> None:
+    """Every role serves others at the address of its cell's host, and what the cells learn from crossed the network."""
+    addresses = {name: host.address for name, host in services.hosts.items()}
+    told = {(role["role"], role["cell"]): role["address"].rpartition(":")[0] for role in roles if role["address"]}
+    wanted = {(role, cell): addresses[cell] for role in ("replay", "cache") for cell in ("east", "west")}
+    assert told == {**wanted, ("learner", ""): addresses["center"]}
+    for cell in ("east", "west"):
+        assert services.hosts[cell].counters().sent_bytes > LEAST_SENT_BYTES
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("names", [OURS, ("api", "worker", "learner", *CLUSTER)], ids=["default", "cluster"])
+@pytest.mark.parametrize(
+    "names", [OURS, ("api", "worker", "learner", *CLUSTER)], ids=["one cell", "two cells on three hosts"]
+)
 def test_the_services_commands_learn_and_place_on_postgresql_and_redis(
     services: Services, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
@@ -216,7 +284,9 @@ def test_the_services_commands_learn_and_place_on_postgresql_and_redis(
     until("healthcheck", services.healthy, services, START_TIMEOUT_S)
     write_sample(tmp_path / "sample", "small", 3)
     with httpx.Client(
-        base_url=f"http://127.0.0.1:{services.port}/api/v1", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+        base_url=f"http://127.0.0.1:{services.port_here}/api/v1",
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        timeout=60,
     ) as api:
         parts = [("files", (p.name, p.read_bytes())) for p in sorted((tmp_path / "sample").iterdir())]
         design = api.post("/designs", files=parts).raise_for_status().json()
@@ -245,6 +315,8 @@ def test_the_services_commands_learn_and_place_on_postgresql_and_redis(
         shown = api.get(f"/jobs/{job['id']}/topology").json()
         cells = {role["cell"] for role in shown["roles"] if role["role"] == "actor"}
         assert cells == ({"main"} if names == OURS else {"east", "west"})
+        if isinstance(services, ServicesOnHosts):
+            check_hosts(services, shown["roles"])
         api.delete(f"/jobs/{job['id']}").raise_for_status()
         until("end of the job", lambda: state()["state"] == "cancelled", services, DEADLINE_S)
         ended = state()
