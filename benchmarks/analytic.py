@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -56,6 +54,8 @@ def measure(folder: Path, seed: int, seeds: int, flow_s: float) -> dict[str, Any
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--designs", default=",".join(DESIGNS))
     parser.add_argument("--seed", type=int, default=0)
@@ -65,14 +65,7 @@ def main() -> None:
     options = parser.parse_args()
     benchmarks = Path(os.environ["PLACEWRIGHT_BENCHMARKS"]) / "circuit_training"
 
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    head = {
-        "command": f"benchmarks/analytic.py --seeds {options.seeds} --flow-seconds {options.flow_seconds:g}",
-        "seed": options.seed,
-        "commit": commit,
-        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-    }
+    head = about(options.seed)
     print(f"{'design':16}{'start':>9}{'from start':>12}{'s':>6}{'scratch':>9}{'s':>6}{'flow':>9}")
     for name in options.designs.split(","):
         row = head | measure(benchmarks / name, options.seed, options.seeds, options.flow_seconds)

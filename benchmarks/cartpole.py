@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -90,6 +88,8 @@ def run(name: str, seed: int, cpu_seconds: float) -> dict[str, Any]:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--seed", type=int, default=0)
@@ -99,7 +99,6 @@ def main() -> None:
         parser.error(f"unknown {', '.join(sorted(unknown))}; allowed are {', '.join(NAMES)}")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     for name in words.names or NAMES:
         load = os.getloadavg()[0]
@@ -107,11 +106,8 @@ def main() -> None:
         print(name, found, flush=True)
         results[name] = {
             **found,
-            "command": f"python benchmarks/cartpole.py {name} --seed {words.seed}",
-            "seed": words.seed,
-            "commit": commit.stdout.strip(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "load_before_and_after": [round(load, 1), round(os.getloadavg()[0], 1)],
+            **about(words.seed),
+            "load_before": round(load, 1),
         }
         RESULT.write_text(json.dumps(results, indent=1) + "\n")
 

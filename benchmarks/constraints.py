@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -76,6 +74,7 @@ def measure(design: Any, trials: int, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    from benchmarks._about import about
     from netlists.load import load_design
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,17 +101,7 @@ def main() -> None:
                 f" {row['cost']:.4f} |",
                 flush=True,
             )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    found = {
-        "command": " ".join(["python", "benchmarks/constraints.py", *sys.argv[1:]]),
-        "commit": commit,
-        "seed": options.seed,
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "rows": rows,
-    }
+    found = about(options.seed) | {"rows": rows}
     options.out.write_text(json.dumps(found, indent=1) + "\n")
 
 

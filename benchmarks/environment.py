@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -85,6 +83,8 @@ def measure(folder: Path, count: int, episodes: int, seed: int) -> dict[str, Any
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=8, help="environments side by side")
     parser.add_argument("--episodes", type=int, default=16)
@@ -102,17 +102,8 @@ def main() -> None:
     for name, row in rows.items():
         values = "".join(f"{row[c]:27,.2f}" for c in columns)
         print(f"{name:16}{row['macros']:27}{values}{row['dead_end_share']:27.0%}")
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
     RESULT.parent.mkdir(exist_ok=True)
-    document = {
-        "command": f"python benchmarks/environment.py --count {options.count} --episodes {options.episodes}",
-        "seed": options.seed,
-        "commit": commit.stdout.strip() or "unknown",
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "designs": rows,
-    }
+    document = about(options.seed) | {"designs": rows}
     RESULT.write_text(json.dumps(document, indent=1) + "\n")
 
 

@@ -16,9 +16,7 @@ import gzip
 import itertools
 import json
 import os
-import platform
 import shutil
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -135,6 +133,8 @@ def drag(page: Any, seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=4, help="of panning in each view")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -153,12 +153,8 @@ def main() -> None:
             f"{name:<28}{row['frames_per_s']:>10.1f}{row['gap_p95_ms']:>12.1f}"
             f"{row['busy_median_ms']:>10.1f}{row['busy_p95_ms']:>10.1f}"
         )
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     result = {
-        "command": " ".join(["python", "benchmarks/frontend.py", *sys.argv[1:]]),
-        "seed": options.seed,
-        "commit": commit.stdout.strip(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        **about(options.seed),
         "load_before": load_before,
         "rendering": "headless Chromium, software",
         "weight": size,

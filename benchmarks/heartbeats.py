@@ -15,9 +15,7 @@ import argparse
 import json
 import multiprocessing
 import os
-import platform
 import resource
-import subprocess
 import sys
 import tempfile
 import threading
@@ -140,6 +138,8 @@ def measure(url: str, folder: Path, options: argparse.Namespace) -> dict[str, An
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", default="")
     parser.add_argument("--roles", type=int, default=1000)
@@ -151,18 +151,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = options.url or f"sqlite:///{folder}/heartbeats.db"
         found = measure(url, Path(folder), options)
-    words = ["git", "rev-parse", "--short", "HEAD"]
     kind = "postgresql" if options.url else "sqlite"
-    about = {
-        "command": f"python benchmarks/heartbeats.py {'--url … ' if options.url else ''}--roles {options.roles} "
+    document = about(None) | {
+        "command": f"placewright bench heartbeats {'--url … ' if options.url else ''}--roles {options.roles} "
         f"--per-s {options.per_s:g} --processes {options.processes} --seconds {options.seconds:g}",
-        "seed": None,
-        "commit": subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} before",
+        "load_before": round(load, 1),
         "found": found,
     }
-    (RESULTS / f"heartbeats_{kind}.json").write_text(json.dumps(about, indent=2) + "\n")
-    print(json.dumps(about))
+    (RESULTS / f"heartbeats_{kind}.json").write_text(json.dumps(document, indent=2) + "\n")
+    print(json.dumps(document))
 
 
 if __name__ == "__main__":

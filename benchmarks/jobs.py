@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -35,6 +34,8 @@ def place(design: Path, method: str, seconds: float, workers: int, seed: int) ->
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--designs", nargs="*")
     parser.add_argument("--method", default="auto")
@@ -48,20 +49,12 @@ def main() -> None:
     names = words.designs or sorted(path.name for path in folder.iterdir())
     path = ROOT / "benchmarks" / "results" / f"jobs_{words.method}_{words.seconds:g}s.json"
     rows = {row["design"]: row for row in json.loads(path.read_text())["rows"]} if path.exists() else {}
-    head = {
-        "command": "python benchmarks/jobs.py " + " ".join(sys.argv[1:]),
-        "commit": subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "seed": words.seed,
-        "workers": words.workers,
-    }
+    head = about(words.seed) | {"workers": words.workers}
     print("| design | legalised start | result | change | best entry from | load |")
     print("|---|---|---|---|---|---|")
     for name in names:
         row = place(folder / name, words.method, words.seconds, words.workers, words.seed)
-        row |= {"load_average": os.getloadavg()[0], **head}
+        row |= {**head, "load_average": os.getloadavg()[0]}
         rows[name] = row
         path.write_text(json.dumps({"rows": [rows[key] for key in sorted(rows)]}, indent=1) + "\n")
         change = row["proxy_cost"] / row["start_proxy_cost"] - 1
@@ -74,4 +67,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     main()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -193,6 +192,8 @@ def parts() -> dict[str, Any]:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("what", nargs="?", choices=("placement", "values", "parts"))
     parser.add_argument("--seconds", type=float, default=600)
@@ -216,19 +217,11 @@ def main() -> None:
                 print(f"{name:10s} {key:34s} {value}")
         results[name] = {
             **found,
-            "command": f"python benchmarks/learning.py {name} --seconds {words.seconds:g} --seed {words.seed}",
-            "seed": words.seed,
-            "commit": commit(),
-            "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
-            "load_before_and_after": [round(load, 1), round(os.getloadavg()[0], 1)],
+            **about(words.seed),
+            "load_before": round(load, 1),
         }
         RESULT.parent.mkdir(parents=True, exist_ok=True)
         RESULT.write_text(json.dumps(results, indent=1) + "\n")
-
-
-def commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return found.stdout.strip()
 
 
 if __name__ == "__main__":

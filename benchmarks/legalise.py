@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -83,6 +81,7 @@ def measure(design: Any, start: Any) -> dict[str, Any]:
 
 
 def main() -> None:
+    from benchmarks._about import about
     from placement.legal import legalise, pack
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -114,17 +113,7 @@ def main() -> None:
                     f" {row['seconds']:.2f} | {pack_s:.2f} |",
                     flush=True,
                 )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    found = {
-        "command": " ".join(["python", "benchmarks/legalise.py", *sys.argv[1:]]),
-        "commit": commit,
-        "seed": options.seed,
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "rows": rows,
-    }
+    found = about(options.seed) | {"rows": rows}
     options.out.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -174,14 +173,9 @@ def generated(folder: Path, seed: int) -> Path:
     return path
 
 
-def commit() -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() or "unknown"
-
-
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
@@ -232,18 +226,12 @@ def main() -> None:
                 f" {row['peak_mb']:8.0f} {row['before_reading_mb']:9.0f}"
             )
     RESULT.parent.mkdir(exist_ok=True)
-    only = f" --only {options.only}" if options.only else ""
-    about = {
-        "command": f"python benchmarks/parsing.py --repeats {options.repeats} --seed {options.seed}{only}",
-        "seed": options.seed,
-        "commit": commit(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-    }
+    document = about(options.seed)
     if before:  # the other rows stay as they were, under their own command and commit
-        later = {**before.get("later", {}), options.only: {**about, "netlists": measured}}
-        about = {**before, "later": later}
-    about["netlists"] = rows
-    RESULT.write_text(json.dumps(about, indent=2) + "\n")
+        later = {**before.get("later", {}), options.only: {**document, "netlists": measured}}
+        document = {**before, "later": later}
+    document["netlists"] = rows
+    RESULT.write_text(json.dumps(document, indent=2) + "\n")
 
 
 if __name__ == "__main__":

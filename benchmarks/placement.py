@@ -21,7 +21,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -211,20 +210,13 @@ def measure(folder: Path, start: str, options: argparse.Namespace) -> dict[str, 
 def head(options: argparse.Namespace) -> dict[str, Any]:
     """What a row must agree in to be kept by --resume (SAME), and what else to know of it."""
 
-    def revision(name: str) -> str:
-        words = ["git", "rev-parse", name]
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    from benchmarks._about import about, revision
 
-    return {
-        "command": " ".join(["placewright bench placement", *(word for word in sys.argv[1:] if word != "--resume")]),
+    return about(options.seed) | {
         "seconds": options.seconds,
         "workers": options.workers,
         "method": options.method,
-        "seed": options.seed,
-        "commit": revision("HEAD"),
         "engine": revision("HEAD:placement"),
-        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
     }
 
 
@@ -288,16 +280,16 @@ def main() -> None:
         raise SystemExit(f"method {options.method} needs the processes of a job: give --workers 2 or more, no --cpu")
     name = f"placement_{options.seconds:g}s_{options.workers}w{'_cpu' if options.cpu and options.workers > 1 else ''}"
     out = options.out or ROOT / "benchmarks" / "results" / f"{name}.json"
-    about = head(options)
+    settings = head(options)
     older: list[dict[str, Any]] = json.loads(out.read_text())["rows"] if out.exists() else []
-    same = [row for row in older if all(row.get(key) == about[key] for key in SAME)]
+    same = [row for row in older if all(row.get(key) == settings[key] for key in SAME)]
     rows = same if options.resume else []
 
     def place_in_table(row: dict[str, Any]) -> tuple[str, str]:
         return row["design"], row.get("from", "speed")
 
     def keep(row: dict[str, Any]) -> None:
-        rows.append({**row, **about, "load_average": os.getloadavg()[0]})
+        rows.append({**row, **settings, "load_average": os.getloadavg()[0]})
         new = {place_in_table(row) for row in rows}
         kept = [row for row in older if place_in_table(row) not in new]  # of other commands or commits, until replaced
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,6 @@ import argparse
 import itertools
 import json
 import os
-import platform
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,6 +77,8 @@ def draw(curves: dict[str, dict[str, list[list[float]]]]) -> None:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--updates", type=int, default=600)
     parser.add_argument("--seeds", type=int, default=3)
@@ -94,11 +94,8 @@ def main() -> None:
                 f"{name:12s} lag {lag:3d}: mean return at the end {np.mean(last):6.1f} {[round(x) for x in last]}",
                 flush=True,
             )
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     document = {
-        "command": f"python benchmarks/policy_lag.py --updates {words.updates} --seeds {words.seeds}",
-        "commit": commit.stdout.strip(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        **about(None),
         "updates_a_point": EVERY,
         "mean_returns": curves,
     }

@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -73,6 +71,8 @@ def measure(folder: Path, members: int, seconds: float, seed: int) -> dict[str, 
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--designs", nargs="*", default=["ibm02", "ibm10", "ariane_ct"])
     parser.add_argument("--members", type=int, default=2)
@@ -82,13 +82,7 @@ def main() -> None:
     root = os.environ.get("PLACEWRIGHT_BENCHMARKS")
     if not root:
         raise SystemExit("PLACEWRIGHT_BENCHMARKS must name the folder of benchmark designs")
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    head = {
-        "command": " ".join(["placewright bench portfolio", *sys.argv[1:]]),
-        "seed": options.seed,
-        "commit": commit.stdout.strip(),
-        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
-    }
+    head = about(options.seed)
     for name in options.designs:
         row = measure(Path(root) / "circuit_training" / name, options.members, options.seconds, options.seed) | head
         print(f"{name}: global {', '.join(f'{cost:.4f}' for cost in row['global'])}")

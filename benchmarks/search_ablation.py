@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -98,6 +97,8 @@ def global_start(design: Any, legal: Any, seconds: float, file: Path) -> Any:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--designs", nargs="*", default=["ibm01", "ibm10", "ariane133_ng45", "ariane_ct"])
     parser.add_argument("--trials", type=int, default=600_000)
@@ -157,14 +158,10 @@ def main() -> None:
             rows[row][name] = {"mean": mean(costs), "spread": spread, "costs": costs, "cpu_s": cpu_s}
             print(f"{mean(costs):14.4f} ± {spread:.4f}", end="", flush=True)
         print(flush=True)
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
     options.out.write_text(
         json.dumps(
             {
-                "command": " ".join(["python", "benchmarks/search_ablation.py", *sys.argv[1:]]),
-                "commit": commit.stdout.strip(),
+                **about(None),
                 "seeds": options.seeds,
                 "trials": options.trials,
                 "start": starts,

@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import json
 import os
-import platform
 import random
 import signal
 import subprocess
@@ -248,11 +247,6 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def commit() -> str:
-    words = ["git", "rev-parse", "--short", "HEAD"]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-
-
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     starts = []
     for number in range(options.starts):
@@ -348,6 +342,8 @@ def page(about: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--upload-mb", type=int, default=500)
     parser.add_argument("--clients", type=int, default=200)
@@ -359,18 +355,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options, Path(folder).resolve())
-    words = f"--upload-mb {options.upload_mb} --clients {options.clients} --seconds {options.seconds:g}"
-    about = {
-        "command": f"python benchmarks/service.py {words} --seed {options.seed}",
-        "seed": options.seed,
-        "note": options.note,
-        "commit": commit(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "found": found,
-    }
+    document = about(options.seed) | {"note": options.note, "found": found}
     RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(about, indent=2) + "\n")
-    PAGE.write_text(page(about))
+    RESULT.write_text(json.dumps(document, indent=2) + "\n")
+    PAGE.write_text(page(document))
     print(PAGE.read_text())
 
 

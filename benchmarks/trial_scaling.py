@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -73,6 +71,8 @@ def measure(factor: int, trials: int, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    from benchmarks._about import about
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", nargs="*", type=int, default=[1, 4, 16])
     parser.add_argument("--trials", type=int, default=20_000)
@@ -93,17 +93,7 @@ def main() -> None:
             f" {row['nets_of_a_soft_macro']:.1f} | {' | '.join(times)} |",
             flush=True,
         )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    found = {
-        "command": " ".join(["python", "benchmarks/trial_scaling.py", *sys.argv[1:]]),
-        "commit": commit,
-        "seed": options.seed,
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "rows": rows,
-    }
+    found = about(options.seed) | {"rows": rows}
     options.out.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -32,10 +32,19 @@ from backend.jobs.store import ACTIVE, JobStore
 from backend.jobs.topology import RoleKey
 from backend.schemas import JobState
 from workers.menger.launch import log_name, role_command
-from workers.processes import JOB_VARIABLE, child_environment, ending, group_members, signal_group, stop_group
+from workers.processes import (
+    JOB_VARIABLE,
+    child_environment,
+    ending,
+    group_members,
+    signal_group,
+    stop_group,
+    wait_until,
+)
 
 log = logging.getLogger(__name__)
 
+KILLED_S = 5.0  # for the kernel to end what was killed
 POLL_S = 0.5  # between two looks at a run and its cancel flag
 STOP_GRACE_S = 12.0  # a run that is stopped with its service writes its state within this
 NICENESS = 5  # of all that computes: the service answers first where cores are few
@@ -159,6 +168,7 @@ class RunWatch:
         if group_members(process.pid, self.job_id):
             log.warning("job %s: its run left processes behind, killing them", self.job_id)
             signal_group(process.pid, signal.SIGKILL)
+            wait_until(lambda: not group_members(process.pid, self.job_id), KILLED_S)
         self._record(process, stopped, tail(log_path, log_start))
 
     def _watch(self, process: subprocess.Popen[bytes]) -> bool:

@@ -206,7 +206,7 @@ def main() -> None:
     write(
         "model_reads",
         {
-            **header("model_reads", words.seed, begin),
+            **header(words.seed, begin),
             "scale": SCALE,
             "blob_bytes": BLOB_BYTES,
             "uplink_bits_per_s": UPLINK_BITS_PER_S,

@@ -276,7 +276,7 @@ def main() -> None:
     write(
         "replay_writes",
         {
-            **header("replay_writes", words.seed, begin),
+            **header(words.seed, begin),
             "item_bytes": ITEM_BYTES,
             "link_bits_per_s": LINK_BITS_PER_S,
             "offered_per_s": round(RATE_PER_S, 3),

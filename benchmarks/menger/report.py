@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks._about import about
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -29,13 +29,9 @@ def load() -> list[float]:
     return [round(value, 2) for value in os.getloadavg()]
 
 
-def header(module: str, seed: int, load_at_start: Sequence[float]) -> dict[str, Any]:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return {
-        "command": " ".join(["python", "-m", f"benchmarks.menger.{module}", *sys.argv[1:]]),
-        "seed": seed,
-        "commit": commit.stdout.strip(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+def header(seed: int, load_at_start: Sequence[float]) -> dict[str, Any]:
+    return about(seed) | {
+        "command": " ".join(["python", "-m", f"benchmarks.menger.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
         "load": {"start": list(load_at_start), "end": load()},
     }
 
