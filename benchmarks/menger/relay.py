@@ -49,7 +49,10 @@ def in_namespace(namespace: str | None, call: Callable[[], socket.socket]) -> so
 
 
 class Relay:
-    """Whoever connects to `at` in one namespace talks to `to` in another, until the relay is closed."""
+    """Whoever connects to `at` in one namespace talks to `to` in another, until the relay is closed.
+
+    `away` and `back` take the server from the network and return it: connections break and further ones are refused.
+    """
 
     def __init__(
         self,
@@ -59,9 +62,15 @@ class Relay:
         at_namespace: str | None = None,
         to_namespace: str | None = None,
     ) -> None:
+        self.at, self.at_namespace = at, at_namespace
         self.to, self.to_namespace = to, to_namespace
-        self.listening = in_namespace(at_namespace, lambda: socket.create_server(at))
+        self.back()
+
+    def back(self) -> None:
+        """Be reachable, for the first time or again at the same port."""
+        self.listening = in_namespace(self.at_namespace, lambda: socket.create_server(self.at))
         self.port: int = self.listening.getsockname()[1]
+        self.at = (self.at[0], self.port)
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -69,9 +78,10 @@ class Relay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.away()
 
-    def close(self) -> None:
+    def away(self) -> None:
+        """Not reachable from now on; what is connected breaks."""
         for each in (self.listening, *self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -39,6 +39,8 @@ START_TIMEOUT_S = 120
 DEADLINE_S = 300
 BUDGET_S = 1200  # more than the test may take: it cancels the job when it has seen what it waits for
 POLL_S = 0.5
+AWAY = "database away"
+SILENT_HEARTBEATS = 3  # after which a role counts as gone
 LEAST_SENT_BYTES = 100_000  # of a cell: an unroll is some hundred kB, and its cache was sent a model
 
 
@@ -204,12 +206,13 @@ class ServicesOnHosts(Services):
         prefix: str,
     ) -> None:
         self.hosts = {name: network.add_host(name) for name in ("center", "east", "west")}
+        self.servers: list[Relay] = []  # PostgreSQL, Redis
         center = self.hosts["center"]
 
         def reachable(url: str) -> str:
             parts = make_url(url)
             at, to = (center.address, parts.port or 0), (parts.host or "", parts.port or 0)
-            relays.enter_context(Relay(at, to, at_namespace=center.namespace))
+            self.servers.append(relays.enter_context(Relay(at, to, at_namespace=center.namespace)))
             return parts.set(host=center.address).render_as_string(hide_password=False)
 
         postgres_url, redis_url = map(reachable, urls)
@@ -221,6 +224,11 @@ class ServicesOnHosts(Services):
         host = self.hosts.get(name.rpartition("-")[2], self.hosts["center"])
         environment = {**self.environment, "PLACEWRIGHT_ROLE_HOST": host.address}
         return ["ip", "netns", "exec", host.namespace, *words], environment
+
+    def logs(self, job_id: str) -> dict[str, str]:
+        """Of a job's run and roles, by file name."""
+        folder = self.folder / "data" / "jobs" / job_id
+        return {path.name: path.read_text() for path in (*folder.glob("*.log"), *folder.glob("roles/*.log"))}
 
 
 @pytest.fixture
@@ -271,6 +279,21 @@ def check_hosts(services: ServicesOnHosts, roles: list[dict[str, Any]]) -> None:
         assert services.hosts[cell].counters().sent_bytes > LEAST_SENT_BYTES
 
 
+def let_database_and_broker_be_away(services: ServicesOnHosts, job_id: str) -> None:
+    """Longer than a role may be silent; they work on with what they know, and none ends."""
+    told = {name: text.count(AWAY) for name, text in services.logs(job_id).items()}
+    for server in services.servers:
+        server.away()
+
+    def all_noticed() -> bool:
+        now = services.logs(job_id)
+        return all(now[name].count(AWAY) > count + SILENT_HEARTBEATS for name, count in told.items())
+
+    until("word of an absent database", all_noticed, services, DEADLINE_S)
+    for server in services.servers:
+        server.back()
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(900)
@@ -302,21 +325,28 @@ def test_the_services_commands_learn_and_place_on_postgresql_and_redis(
             assert answer["state"] not in ("done", "failed"), answer["cause"]
             return answer
 
-        def learned() -> bool:
+        def newest_version() -> float:
             points = api.get(f"/jobs/{job['id']}/metrics").json()["points"]
-            return max((p["values"].get("policy_version", 0) for p in points), default=0) > 0
+            return max((p["values"].get("policy_version", 0) for p in points), default=0)
 
         def better() -> bool:
             best, start = state()["best_costs"], state()["start_costs"]
             return bool(best and start and best["proxy_cost"] < start["proxy_cost"])
 
-        until("a version of the policy", learned, services, DEADLINE_S)
+        until("a version of the policy", lambda: newest_version() > 0, services, DEADLINE_S)
         until("a better placement", better, services, DEADLINE_S)
         shown = api.get(f"/jobs/{job['id']}/topology").json()
         cells = {role["cell"] for role in shown["roles"] if role["role"] == "actor"}
         assert cells == ({"main"} if names == OURS else {"east", "west"})
         if isinstance(services, ServicesOnHosts):
             check_hosts(services, shown["roles"])
+            before = newest_version()
+            attempts = state()["attempt"]
+            let_database_and_broker_be_away(services, job["id"])
+            until("further versions", lambda: newest_version() > before + 1, services, DEADLINE_S)
+            assert state()["attempt"] == attempts
+            after = {role["id"] for role in api.get(f"/jobs/{job['id']}/topology").json()["roles"]}
+            assert {role["id"] for role in shown["roles"]} <= after
         api.delete(f"/jobs/{job['id']}").raise_for_status()
         until("end of the job", lambda: state()["state"] == "cancelled", services, DEADLINE_S)
         ended = state()
