@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +120,38 @@ def test_what_is_placed_is_locked_on_request(files: list[Path], tmp_path: Path) 
     assert load_design(made).start.fixed.all()
     assert np.array_equal(locked.start.x_um, flat.start.x_um)
     assert locked.database == flat.database
+
+
+VERILOG = """\
+module two(in);
+  input in;
+  wire n1, n2;
+  RAM \\u/a[0] (.D(in), .Q(n1));
+  RAM b (.D(n1), .Q(n2));
+  RAM c (.D(n1), .Q(n2));
+endmodule
+"""
+
+
+def test_a_floorplan_and_a_netlist_of_another_format_go_through_a_job(files: list[Path], tmp_path: Path) -> None:
+    """The DEF places, the Verilog connects; what comes out is that DEF in its own spelling, nothing else moved."""
+    floorplan = tmp_path / "two.def"
+    floorplan.write_text(DEF[: DEF.index("NETS 3")] + "END DESIGN\n")
+    (tmp_path / "two.v").write_text(VERILOG)
+    inputs = [*files, tmp_path / "two.v"]
+    words = ["place", *map(str, inputs), "--method", "search", "--trials", "5000", "--workers", "1", "--json"]
+    done = CliRunner().invoke(cli, [*words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert (report["state"], report["legal"], report["hard_macros"]) == ("done", True, 3)
+    assert report["proxy_cost"] < report["start_proxy_cost"]
+    design = load_design(inputs)
+    back = read_places(tmp_path / "out/placement.def.gz", design)
+    assert evaluate(design, back).proxy_cost == report["proxy_cost"]
+    written = gzip.decompress((tmp_path / "out/placement.def.gz").read_bytes()).decode().splitlines()
+    changed = [line for line in written if line not in floorplan.read_text().splitlines()]
+    assert sorted(line.split()[1] for line in changed) == ["b", "u/a\\[0\\]"]
+    assert (tmp_path / "out/placement.tcl").read_text().count("place_macro") == 2
 
 
 @pytest.mark.slow
