@@ -35,6 +35,7 @@ OF_ROLES = {
     "bytes_held": "Bytes in a replay shard, before compression",
     "bytes_in": "Bytes of models or unrolls taken since the role's start",
     "bytes_out": "Bytes of unrolls or models given since the role's start",
+    "data_wait_share": "Share of the last 10 s that a learner waited for data",
     "refused_unrolls": "Unrolls that a learner refused since its start",
     "rss_mb": "Resident memory, MiB",
     "heartbeat_age_s": "Seconds since the last heartbeat, by the database's clock",

@@ -345,6 +345,9 @@ class RoleRead(Schema):
     bytes_held: int | None = Field(None, description="Replay shard: before compression")
     bytes_in: int | None = Field(None, description="Since its start: models or unrolls taken, before compression")
     bytes_out: int | None = Field(None, description="Since its start: unrolls or models given, before compression")
+    data_wait_share: float | None = Field(
+        None, description="Learner: share of the last 10 s that it waited for data, its device idle, 0-1"
+    )
     rss_mb: float | None = None
     refused_unrolls: int | None = Field(None, description="Learner: unrolls that were nonsense")
 
@@ -471,7 +474,7 @@ class EventRead(Schema):
 class MetricPoint(Schema):
     """Values of one moment. Known names: best_proxy_cost, best_wirelength_cost, best_density_cost,
     best_congestion_cost (cost curve); episodes_per_s, steps_per_s, learner_steps_per_s, policy_lag, policy_version,
-    loss, episode_cost_mean (learning); search_trials_per_s."""
+    loss, data_wait_share, episode_cost_mean (learning); search_trials_per_s."""
 
     time_s: float = Field(description="Seconds since the run started")
     values: dict[str, float]

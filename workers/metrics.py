@@ -14,7 +14,7 @@ SUMMED = {
 }
 AVERAGED = {
     "actor": ("episode_cost_mean",),
-    "learner": ("loss", "policy_lag", "policy_version"),
+    "learner": ("loss", "policy_lag", "policy_version", "data_wait_share"),
 }
 
 

@@ -39,6 +39,7 @@ FIGURES = (
     "bytes_held",
     "bytes_in",
     "bytes_out",
+    "data_wait_share",
     "rss_mb",
     "refused_unrolls",
 )

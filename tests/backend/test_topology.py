@@ -138,12 +138,13 @@ def test_roles_are_shown_with_their_figures(client: TestClient, services: Servic
     assert store.claim(job, "run", "host", 1)
     learner = store.register_role(job, "learner", "", 0, "10.0.0.1:7000", 10, "a")
     actor = store.register_role(job, "actor", "east", 1, None, 11, "b")
-    store.role_heartbeat(learner, "running", {"policy_version": 9, "learner_steps_per_s": 2.5, "rejected_unrolls": 4})
+    told = {"policy_version": 9, "learner_steps_per_s": 2.5, "rejected_unrolls": 4, "data_wait_share": 0.25}
+    store.role_heartbeat(learner, "running", told)
     store.role_heartbeat(actor, "running", {"model_version": 7, "steps_per_s": 300.0, "model_age_s": 1.5})
     shown = client.get(path(job)).json()
     roles = {role["role"]: role for role in shown["roles"]}
     assert (roles["learner"]["model_version"], roles["learner"]["steps_per_s"]) == (9, 2.5)
-    assert roles["learner"]["refused_unrolls"] == 4
+    assert (roles["learner"]["refused_unrolls"], roles["learner"]["data_wait_share"]) == (4, 0.25)
     assert (roles["actor"]["cell"], roles["actor"]["index"], roles["actor"]["versions_behind"]) == ("east", 1, 2)
     assert roles["actor"]["alive"]
     assert "actor.east: 1 of 3" in shown["waiting_for"]

@@ -65,6 +65,7 @@ class TrainConfig:
     # transport
     queue_bytes: int = 64 * MIB  # of one replay shard, before compression
     queue_batches: int = 2  # a longer queue only makes the data older
+    prefetch_bytes: int = 64 * MIB  # of batches that lie ready on the learner's device; 0: made when asked for
     # pace, seconds
     publish_every_s: float = 0.25
     refresh_every_s: float = 0.1
@@ -85,6 +86,8 @@ class TrainConfig:
         for name in ("environments", "unroll_length", "batch_size", "queue_bytes", "queue_batches"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, must be at least 1")
+        if self.prefetch_bytes < 0:
+            raise ValueError(f"prefetch_bytes is {self.prefetch_bytes}, must be at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)

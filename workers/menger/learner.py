@@ -1,14 +1,12 @@
 """The learner: unrolls from all shards → batches on the device → V-trace steps → published versions, checkpoints.
 
-`Learner` is the loop body without processes (tests and benchmarks use it so); `Prefetch` decodes, stacks and moves the
-next batch to the device in a thread of its own; `run_learner` is the role. Version of a model = updates done + 1.
+`Learner` is the loop body without processes (tests and benchmarks use it so); `pipeline.py` makes its batches ahead;
+`run_learner` is the role. Version of a model = updates done + 1.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,8 @@ from workers.agents.types import Params, Unroll
 from workers.menger.codec import UnrollCodec, flatten_params, stack
 from workers.menger.config import Task, TrainConfig
 from workers.menger.model_cache import PULSE_S, ModelServer
-from workers.menger.protocol import Model, ModelSink, ReplayReader
+from workers.menger.pipeline import Pipeline
+from workers.menger.protocol import Model, ModelSink
 from workers.menger.replay import ShardedReader
 from workers.menger.roles import Life, RoleError
 from workers.menger.stats import RateMeter, RecentMean
@@ -33,7 +32,6 @@ log = logging.getLogger("placewright.learner")
 NO_DATA_S = 300.0  # without one unroll: then something is wrong that waiting does not mend
 SKIPS_IN_A_ROW = 20  # updates that were not finite; one bad batch is survived, a broken policy is not
 READ_S = 0.5
-AHEAD = 2  # batches on the device before they are needed
 
 
 class Learner:
@@ -90,47 +88,6 @@ class Learner:
         return Model(self.version, flatten_params(self.state.params))
 
 
-class Prefetch:
-    """Thread that makes batches ahead of the learner."""
-
-    def __init__(self, reader: ReplayReader, batch_size: int) -> None:
-        self._reader = reader
-        self._batch_size = batch_size
-        self._batches: queue.Queue[Unroll] = queue.Queue(AHEAD)
-        self._stop = threading.Event()
-        self.unrolls = 0
-        self._thread = threading.Thread(target=self._run, name="prefetch", daemon=True)
-        self._thread.start()
-
-    def next(self, timeout_s: float) -> Unroll | None:
-        try:
-            return self._batches.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join(5.0)
-
-    def _run(self) -> None:
-        held: list[Unroll] = []
-        while not self._stop.is_set():
-            unroll = self._reader.read(READ_S)
-            if unroll is None:
-                continue
-            held.append(unroll)
-            self.unrolls += 1
-            if len(held) == self._batch_size:
-                batch = jax.device_put(stack(held))
-                held = []
-                while not self._stop.is_set():
-                    try:
-                        self._batches.put(batch, timeout=READ_S)
-                        break
-                    except queue.Full:
-                        continue
-
-
 class Publisher:
     """Puts the newest version into a sink, at most every `every_s`."""
 
@@ -168,11 +125,11 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -
     learner.compile(codec)
     reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * config.batch_size)
     life.wait_for("replay")
-    prefetch = Prefetch(reader, config.batch_size)
+    pipeline = Pipeline(reader, config.batch_size, ahead_bytes=config.prefetch_bytes)
     try:
-        _train(life, learner, config, folder, prefetch, reader, publisher)
+        _train(life, learner, config, folder, pipeline, reader, publisher, models)
     finally:
-        prefetch.stop()
+        pipeline.close()
         reader.close()
         _checkpoint(learner, folder)  # also after a fault: the state is then the last good one
         models.stop()
@@ -183,20 +140,39 @@ def _train(
     learner: Learner,
     config: TrainConfig,
     folder: Path,
-    prefetch: Prefetch,
+    pipeline: Pipeline,
     reader: ShardedReader,
     publisher: Publisher,
+    models: ModelServer,
 ) -> None:
     steps, busy = RateMeter(), RateMeter()
     recent: dict[str, RecentMean] = {}
     checkpoint_s = last_data_s = time.monotonic()
     failed = ""
+
+    def tell() -> None:
+        life.stats = {
+            **{name: mean.mean() for name, mean in recent.items()},
+            "policy_version": learner.version,
+            "learner_steps_per_s": steps.per_s(),
+            "transitions_per_s": steps.per_s() * config.batch_size * config.unroll_length,
+            "busy": busy.per_s(),  # share of the time spent in updates
+            "data_wait_share": pipeline.wait_share(),
+            "bytes_in": pipeline.bytes_in,
+            "bytes_out": models.bytes_out(),
+            "rejected_unrolls": reader.rejected,
+            "last_rejection": reader.last_rejection,
+            "skipped_updates": int(learner.state.skipped),
+            "checkpoint_error": failed,
+        }
+
     while not life.should_stop():
-        batch = prefetch.next(READ_S)
+        batch = pipeline.next(READ_S)
         now_s = time.monotonic()
         if batch is None:
             waited_s = now_s - last_data_s
             life.state = f"waiting for unrolls, {waited_s:.0f} s"
+            tell()
             if waited_s > NO_DATA_S:
                 shards = len(life.addresses("replay"))
                 raise RoleError(f"learner: no batch within {NO_DATA_S:g} s; {shards} replay shards are known")
@@ -211,17 +187,7 @@ def _train(
         if last_data_s - checkpoint_s > config.checkpoint_every_s:
             failed = _checkpoint(learner, folder)
             checkpoint_s = last_data_s
-        life.stats = {
-            **{name: mean.mean() for name, mean in recent.items()},
-            "policy_version": learner.version,
-            "learner_steps_per_s": steps.per_s(),
-            "transitions_per_s": steps.per_s() * config.batch_size * config.unroll_length,
-            "busy": busy.per_s(),  # share of the time spent in updates
-            "rejected_unrolls": reader.rejected,
-            "last_rejection": reader.last_rejection,
-            "skipped_updates": int(learner.state.skipped),
-            "checkpoint_error": failed,
-        }
+        tell()
 
 
 def _checkpoint(learner: Learner, folder: Path) -> str:

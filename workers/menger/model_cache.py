@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from workers.menger.protocol import Model, ModelSource, SourceAwayError
-from workers.menger.reverb_native import ItemWriter, newest_table, read_once, start_server
+from workers.menger.reverb_native import ItemWriter, newest_table, read_once, start_server, table_reads
 
 log = logging.getLogger("placewright.models")
 
@@ -37,8 +37,10 @@ class ModelServer:
 
     def __init__(self, *, pulse_s: float | None = None) -> None:
         """`pulse_s`: between beats of its own, of a learner's; a cache hands on its source's by `beat`."""
-        self._server, self.port = start_server([newest_table(VERSION_TABLE), newest_table(MODEL_TABLE)])
+        self._models = newest_table(MODEL_TABLE)
+        self._server, self.port = start_server([newest_table(VERSION_TABLE), self._models])
         self.version = 0
+        self._model_bytes = 0
         self._beat = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -54,6 +56,11 @@ class ModelServer:
             if model.version > self.version:
                 self._store(model)
                 self.version = model.version
+                self._model_bytes = model.weights.nbytes
+
+    def bytes_out(self) -> int:
+        """Of all models that readers took, before compression."""
+        return table_reads(self._models) * self._model_bytes
 
     def beat(self, beat: int) -> None:
         """Show a beat; the same one again changes nothing."""

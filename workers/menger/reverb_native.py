@@ -95,12 +95,33 @@ def newest_table(name: str) -> Any:
     )
 
 
-CURRENT_SIZE = 7  # field of Reverb's TableInfo message (reverb_service.proto, schema.proto)
+# Fields of Reverb's TableInfo message (reverb_service.proto, schema.proto)
+CURRENT_SIZE = 7
+RATE_LIMITER, SAMPLE_STATS, COMPLETED = 5, 6, 2
 
 
 def table_size(table: Any) -> int:
-    """How many items a table of this process holds; read from the one varint of its description that says so."""
-    message, at = table.info(), 0
+    """How many items a table of this process holds."""
+    size = _fields(table.info()).get(CURRENT_SIZE, 0)
+    assert isinstance(size, int)
+    return size
+
+
+def table_reads(table: Any) -> int:
+    """How many items a table of this process has given out since it was made."""
+    limiter = _fields(table.info()).get(RATE_LIMITER, b"")
+    assert isinstance(limiter, bytes)
+    stats = _fields(limiter).get(SAMPLE_STATS, b"")
+    assert isinstance(stats, bytes)
+    reads = _fields(stats).get(COMPLETED, 0)
+    assert isinstance(reads, int)
+    return reads
+
+
+def _fields(message: bytes) -> dict[int, int | bytes]:
+    """Numbers and bytes of a protobuf message by field, the last of each; protobuf leaves zeros out."""
+    found: dict[int, int | bytes] = {}
+    at = 0
 
     def varint() -> int:
         nonlocal at
@@ -116,13 +137,12 @@ def table_size(table: Any) -> int:
     while at < len(message):
         number, kind = divmod(varint(), 8)
         if kind == 0:
-            value = varint()
-            if number == CURRENT_SIZE:
-                return value
-        else:
-            step = {1: lambda: 8, 2: varint, 5: lambda: 4}[kind]()
-            at += step  # only now: reading the length has moved it
-    return 0  # protobuf leaves zeros out
+            found[number] = varint()
+            continue
+        size = {1: lambda: 8, 2: varint, 5: lambda: 4}[kind]()
+        found[number] = message[at : at + size]
+        at += size
+    return found
 
 
 def start_server(tables: list[Any]) -> tuple[Any, int]:

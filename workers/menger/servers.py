@@ -48,6 +48,7 @@ def run_cache(life: Life, config: TrainConfig) -> None:
     life.serve_at(server.port)
     relay.start()
     while not life.stopped.wait(0.5):
-        life.stats = {"model_version": server.version, "model_source": source.current, **relay.figures()}
+        told = {"model_version": server.version, "model_source": source.current, "bytes_out": server.bytes_out()}
+        life.stats = {**told, **relay.figures()}
     relay.stop()
     server.stop()

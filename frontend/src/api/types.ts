@@ -1136,7 +1136,7 @@ export interface components {
          * MetricPoint
          * @description Values of one moment. Known names: best_proxy_cost, best_wirelength_cost, best_density_cost,
          *     best_congestion_cost (cost curve); episodes_per_s, steps_per_s, learner_steps_per_s, policy_lag, policy_version,
-         *     loss, episode_cost_mean (learning); search_trials_per_s.
+         *     loss, data_wait_share, episode_cost_mean (learning); search_trials_per_s.
          * @example {
          *       "time_s": 24,
          *       "values": {
@@ -1471,6 +1471,11 @@ export interface components {
              * @description "" for learners and optimisers, which belong to no cell
              */
             cell: string;
+            /**
+             * Data Wait Share
+             * @description Learner: share of the last 10 s that it waited for data, its device idle, 0-1
+             */
+            data_wait_share?: number | null;
             /**
              * Heartbeat Age S
              * @description By the database's clock

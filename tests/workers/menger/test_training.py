@@ -129,6 +129,9 @@ def test_roles_learn_and_find_candidates(watch, sample):
     assert taken[0].cost == pytest.approx(0.8, abs=0.4)
     learner = watch.stats("learner")
     assert learner["learner_steps_per_s"] > 0
+    assert 0 <= learner["data_wait_share"] <= 1
+    assert learner["bytes_in"] > 0
+    assert learner["bytes_out"] > 0
     assert learner["rejected_unrolls"] == learner["skipped_updates"] == 0
     assert watch.stats("actor")["episode_cost_mean"] > 0
 

@@ -196,6 +196,7 @@ def test_newer_than():
     assert got is not None
     same(got, model(3))
     assert source.newest(3, timeout_s=5) is None
+    assert server.bytes_out() == 4000  # one model read; asking for versions is not counted
     server.publish(model(2))  # versions only grow
     assert source.newest(2, timeout_s=5).version == 3
     server.stop()
