@@ -18,6 +18,7 @@ from netlists.parsed import ParsedNetlist
 UTILISATION = 0.6  # of the canvas by macros and cells, where nothing else tells its size; real designs have 0.5 to 0.7
 MAX_UTILISATION = 0.95  # a bounding box fuller than this is no canvas…
 MIN_UTILISATION = 0.0001  # …nor is one emptier than this
+NEIGHBOUR_ROUNDS = 20  # of averaging: what hangs on a few placed macros has moved near them by then
 MIN_COLUMNS, MAX_COLUMNS = 10, 50  # usual range of Circuit Training's published grids (24 x 21 to 45 x 41)
 _FP_BBOX = re.compile(
     r"#\s*FP bbox:\s*\{?\s*([-\d.eE+]+)\s+([-\d.eE+]+)\s*\}?\s*\{?\s*([-\d.eE+]+)\s+([-\d.eE+]+)\s*\}?"
@@ -138,7 +139,8 @@ def start_positions(
 ) -> tuple[FloatArray, FloatArray, bool, str]:
     """x, y (N,) µm, whether they are a real start, and the rule for those made up ('' when none is).
 
-    A real start gives every macro a finite position. Without one, macros and cells wait at the canvas's centre.
+    A real start gives a position to every macro, or at least to a hard macro that may move; macros and cells without
+    one then begin where what they connect to lies. Without a start, they wait at the canvas's centre.
     Ports without a position are spread evenly along their side (BOTTOM where none is given).
     """
     netlist = parsed.netlist
@@ -150,12 +152,32 @@ def start_positions(
         _spread_ports(netlist, ports, x, y, width_um, height_um)
         rules.append(f"{np.count_nonzero(ports):,} ports without a position spread evenly along their side")
     macros = np.isin(netlist.node_kind, (NodeKind.HARD_MACRO, NodeKind.SOFT_MACRO))
-    has_start = bool(macros.any() and not (macros & unknown).any())
     waiting = unknown & ~ports
-    if waiting.any():
-        x[waiting], y[waiting] = width_um / 2, height_um / 2
+    x[waiting], y[waiting] = width_um / 2, height_um / 2
+    hints = (netlist.node_kind == NodeKind.HARD_MACRO) & ~unknown
+    if parsed.fixed is not None:
+        hints &= ~parsed.fixed
+    if hints.any() and (macros & unknown).any():
+        _between_neighbours(netlist, waiting, x, y)
+        rules.append(f"{np.count_nonzero(waiting):,} macros and cells without a position begin amid what they connect")
+    elif waiting.any():
         rules.append(f"{np.count_nonzero(waiting):,} macros and cells without a position put at the canvas's centre")
+    has_start = bool(macros.any() and (hints.any() or not (macros & unknown).any()))
     return x, y, has_start, "; ".join(rules)
+
+
+def _between_neighbours(netlist: Netlist, moving: BoolArray, x: FloatArray, y: FloatArray) -> None:
+    """Put `moving` (N,) at the mean of their nets' means, a net of fewer pins counting for more; in place, µm."""
+    node = netlist.pin_node[netlist.net_pin]
+    net = np.repeat(np.arange(len(netlist.net_start) - 1), np.diff(netlist.net_start))
+    pins = np.bincount(net, minlength=len(netlist.net_start) - 1)
+    weight = 1 / np.maximum(pins - 1, 1)[net]
+    total = np.bincount(node, weight, minlength=netlist.node_count)
+    moving = moving & (total > 0)
+    for _ in range(NEIGHBOUR_ROUNDS):
+        for at in (x, y):
+            mean = np.bincount(net, at[node], minlength=len(pins)) / np.maximum(pins, 1)
+            at[moving] = np.bincount(node, weight * mean[net], minlength=netlist.node_count)[moving] / total[moving]
 
 
 def _spread_ports(

@@ -241,12 +241,11 @@ def _design(name: str, parsed: ParsedNetlist, file: PlcFile | None, plc: Path | 
 
 
 def _unplaced(parsed: ParsedNetlist, placed: bool, has_start: bool) -> BoolArray | None:
-    """Nodes that have no place to start from (`Findings`). `placed`: a .plc places all."""
-    if has_start:
-        return None
+    """Nodes that no file gives a place (`Findings`); None: all have one. `placed`: a .plc places all."""
     if placed or parsed.has_start is not None:
-        return np.ones(parsed.netlist.node_count, dtype=np.bool_)
-    return ~(np.isfinite(parsed.x_um) & np.isfinite(parsed.y_um))  # places of the others are hints
+        return None if has_start else np.ones(parsed.netlist.node_count, dtype=np.bool_)
+    unplaced = ~(np.isfinite(parsed.x_um) & np.isfinite(parsed.y_um))  # places of the others are hints
+    return unplaced if unplaced.any() else None
 
 
 def _check_canvas(parsed: ParsedNetlist, file: PlcFile, plc: Path) -> None:

@@ -147,13 +147,36 @@ def load_text(tmp_path: Path, text: str, **how: bool) -> Design:
     return load_design(path, **how)
 
 
-def test_positions_of_some_macros_only_are_no_start(tmp_path: Path, tiny: str) -> None:
-    text = tiny.replace("f: 20.125", "f: nan")
+def test_a_macro_without_a_position_begins_amid_what_it_connects(tmp_path: Path, tiny: str) -> None:
+    whole = load_text(tmp_path, tiny)
+    design = load_text(tmp_path, tiny.replace("f: 20.125", "f: nan"))
+    assert design.has_start
+    assert "1 macros and cells without a position begin amid what they connect" in design.derived["start"]
+    others = np.arange(whole.netlist.node_count) != 2
+    assert (design.start.x_um[others] == whole.start.x_um[others]).all()
+    assert design.start.x_um[2] == pytest.approx(amid_neighbours(whole, 2), abs=0.01)
+    assert design.findings.unplaced is not None
+    assert np.flatnonzero(design.findings.unplaced).tolist() == [2]
+
+
+def amid_neighbours(design: Design, node: int) -> float:
+    """x at which a node stays when put at the mean of its nets' means, weighted by 1 / (pins - 1)."""
+    netlist = design.netlist
+    at_x, weights, own = 0.0, 0.0, 0.0
+    for net in range(len(netlist.net_start) - 1):
+        pins = netlist.pin_node[netlist.net_pin[netlist.net_start[net] : netlist.net_start[net + 1]]]
+        weight = np.count_nonzero(pins == node) / max(len(pins) - 1, 1)
+        at_x += weight * design.start.x_um[pins[pins != node]].sum() / len(pins)
+        own += weight * np.count_nonzero(pins == node) / len(pins)
+        weights += weight
+    return at_x / (weights - own)
+
+
+def test_without_any_placed_macro_there_is_no_start(tmp_path: Path, tiny: str) -> None:
+    text = re.sub(r'("x"\s*value\s*\{\s*)[fi]: [-0-9.]+', r"\1f: nan", tiny)
     design = load_text(tmp_path, text)
     assert not design.has_start
-    assert "1 macros and cells without a position put at the canvas's centre" in design.derived["start"]
-    assert design.start.x_um[2] == design.canvas.width_um / 2
-    assert design.start.x_um[3] == 40
+    assert "put at the canvas's centre" in design.derived["start"]
 
 
 def test_ports_without_positions_are_spread_along_their_sides(tmp_path: Path) -> None:

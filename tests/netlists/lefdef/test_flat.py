@@ -81,9 +81,11 @@ def test_states(write: Write, lef_text: str, def_text: str) -> None:
     hard = design.netlist.nodes_of(NodeKind.HARD_MACRO)
     assert design.start.fixed[hard].tolist() == [False, True, False, True]
     assert design.derived["fixed"].startswith("2 macros locked, 1 with a hint, 1 free")
-    assert not design.has_start  # c is UNPLACED
+    assert design.has_start  # a has a hint, which counts though c is UNPLACED
+    assert "begin amid what they connect" in design.derived["start"]
     locked = load(write, lef_text, text, lock_placed=True)
     assert locked.start.fixed[hard].tolist() == [True, True, False, True]
+    assert not locked.has_start  # nothing that may move has a place
 
 
 def test_canvas_is_the_core_and_the_shift_is_kept(write: Write, lef_text: str, def_text: str) -> None:
