@@ -56,9 +56,16 @@ def under_rules(design: Design) -> Design:
     return replace(design, constraints=rules, blockages_um=np.array([[0.0, 0.0, 1.0, 1.0]]))
 
 
+def with_cells(design: Design) -> Design:
+    """The same with its soft macro taken for a cell that may move."""
+    kind = np.where(design.netlist.node_kind == NodeKind.SOFT_MACRO, NodeKind.CELL, design.netlist.node_kind)
+    return replace(design, netlist=replace(design.netlist, node_kind=kind))
+
+
 def warm_up() -> None:
     """Compile and cache; about a minute the first time, some seconds afterwards (jax is imported)."""
     from placement.analytic.engine import Engine
+    from placement.cells import CellOptions, place_cells
     from placement.cost import evaluate
     from placement.env import MacroEnv, VectorEnv, random_episode
     from placement.legal import check, check_feasible, legalise, pack
@@ -78,3 +85,5 @@ def warm_up() -> None:
     pack(under_rules(design))
     engine = Engine(design, legal.orientation)
     engine.shape(engine.positions(legal))
+    flat = with_cells(design)
+    place_cells(flat, flat.start, CellOptions(rounds=2))

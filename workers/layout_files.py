@@ -43,13 +43,14 @@ def clustered(design: Design, folder: Path, *, reading: Options | None = None) -
     from netlists.clustering import cluster
     from netlists.clustering.files import write_clustered
 
-    result = cluster(design).design
+    clustering = cluster(design)
+    result = clustering.design
     why = can_carry("pb", result)
     if why and written:
         raise InputError(f"the design cannot be read as asked, as no netlist file can hold it: {why}")
     if why:
         return replace(design, warnings=(*design.warnings, f"the cells are not clustered: {why}")), []
-    files = write_clustered(folder, result)
+    files = write_clustered(folder, result, clustering.node_of)
     derived = dict(result.derived)
     port = result.netlist.node_kind[result.netlist.pin_node] == NodeKind.PORT
     if off := int(np.count_nonzero(port & ((result.netlist.pin_dx_um != 0) | (result.netlist.pin_dy_um != 0)))):

@@ -12,6 +12,9 @@ def clustered_folder(data: Path, design_id: str) -> Path:
 
 
 def clustered_files(data: Path, design_id: str) -> tuple[Path, ...]:
-    """The files that a flat design was clustered into when it was read; none where it was not."""
+    """The files that a flat design was clustered into when it was read; none where it was not.
+
+    Arrays beside them (which cell is in which soft macro) are no files of the design.
+    """
     folder = clustered_folder(data, design_id)
-    return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
+    return tuple(sorted(path for path in folder.iterdir() if path.suffix != ".npy")) if folder.is_dir() else ()

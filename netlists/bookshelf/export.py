@@ -25,9 +25,17 @@ _STATUS = {Status.FREE: "", Status.FIXED: " /FIXED", Status.FIXED_NI: " /FIXED_N
 
 
 def export_pl(
-    path: Path, files: BookshelfFiles, design: Design, placement: Placement, *, limits: Limits = DEFAULT_LIMITS
+    path: Path,
+    files: BookshelfFiles,
+    design: Design,
+    placement: Placement,
+    *,
+    cells: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Placement:
     """Writes the `.pl` of `files` with the hard macros where `placement` has them; returns what it says read back.
+
+    `cells`: with the design's standard cells as well.
 
     The canvas's origin is added as it was taken off on reading. A macro's centre reads back the same, or off by the
     last bits of a float64 where no corner gives it. Raises InputError without a `.pl`, MismatchError where the design
@@ -38,14 +46,15 @@ def export_pl(
     nodes = read_nodes(files.nodes, limits)
     given = read_places(files.pl, nodes, limits)
     left, bottom, _, _ = core_box(read_rows(files.scl, limits) if files.scl else ())
-    hard = design.netlist.nodes_of(NodeKind.HARD_MACRO)
-    at = _nodes_of(nodes, [design.netlist.node_name[node] for node in hard], files.nodes)
+    chosen = design.netlist.nodes_of(NodeKind.HARD_MACRO, *([NodeKind.CELL] if cells else []))
+    what = "macros or cells" if cells else "macros"
+    at = _nodes_of(nodes, [design.netlist.node_name[node] for node in chosen], files.nodes, what)
     size = np.array(nodes.width)[at], np.array(nodes.height)[at]
     x, y = _centres(given, at, size, (left, bottom))
-    differ = x != placement.x_um[hard]
-    differ |= y != placement.y_um[hard]
-    differ |= given.orientation[at] != placement.orientation[hard]
-    moved = hard[differ]
+    differ = x != placement.x_um[chosen]
+    differ |= y != placement.y_um[chosen]
+    differ |= given.orientation[at] != placement.orientation[chosen]
+    moved = chosen[differ]
     width, height = oriented_size_um(size[0][differ], size[1][differ], placement.orientation[moved])
     corner_x = file_corner(placement.x_um[moved], width, left)
     corner_y = file_corner(placement.y_um[moved], height, bottom)
@@ -64,18 +73,18 @@ def export_pl(
         if not np.array_equal(getattr(back, name)[others], getattr(given, name)[others]):
             raise MismatchError(f"{path.name}: reads back with another {name} of nodes that were not to move")
     back_x, back_y = _centres(back, at, size, (left, bottom))
-    for what, read, wanted, origin in (("x", back_x, placement.x_um, left), ("y", back_y, placement.y_um, bottom)):
-        last_bits = 4 * np.spacing(np.abs(wanted[hard]) + abs(origin) + size[0] + size[1])
-        _require(np.abs(read - wanted[hard]) <= last_bits, path, what, design, hard)
-    _require(back.orientation[at] == placement.orientation[hard], path, "orientation", design, hard)
+    for axis, read, wanted, origin in (("x", back_x, placement.x_um, left), ("y", back_y, placement.y_um, bottom)):
+        last_bits = 4 * np.spacing(np.abs(wanted[chosen]) + abs(origin) + size[0] + size[1])
+        _require(np.abs(read - wanted[chosen]) <= last_bits, path, axis, design, chosen)
+    _require(back.orientation[at] == placement.orientation[chosen], path, "orientation", design, chosen)
     result_x, result_y = placement.x_um.copy(), placement.y_um.copy()
-    result_x[hard], result_y[hard] = back_x, back_y
+    result_x[chosen], result_y[chosen] = back_x, back_y
     return placement.moved(x_um=result_x, y_um=result_y)
 
 
-def _nodes_of(nodes: NodeTable, names: list[str], path: Path) -> IntArray:
+def _nodes_of(nodes: NodeTable, names: list[str], path: Path, what: str) -> IntArray:
     if missing := [name for name in names if name not in nodes.index]:
-        raise MismatchError(f"{path.name}: {len(missing):,} macros are not among its nodes: {some(missing)}")
+        raise MismatchError(f"{path.name}: {len(missing):,} {what} are not among its nodes: {some(missing)}")
     return np.array([nodes.index[name] for name in names], dtype=np.int32)
 
 
@@ -95,8 +104,8 @@ def _exchanged(path: Path, lines: dict[str, str], limits: Limits) -> Iterator[st
         in_header = in_header and not words
 
 
-def _require(good: np.ndarray, path: Path, what: str, design: Design, hard: IntArray) -> None:
+def _require(good: np.ndarray, path: Path, what: str, design: Design, chosen: IntArray) -> None:
     if not good.all():
         bad = np.flatnonzero(~good)
-        macro = design.netlist.node_name[hard[bad[0]]]
-        raise MismatchError(f"{path.name}: reads back with another {what} for {len(bad):,} macros, first '{macro}'")
+        first = design.netlist.node_name[chosen[bad[0]]]
+        raise MismatchError(f"{path.name}: reads back with another {what} for {len(bad):,} nodes, first '{first}'")

@@ -1,5 +1,7 @@
 """A DEF and a placement in; out the same DEF with new places, orientations and states of the movable macros.
 
+On request of cells, too, which are PLACED then.
+
 Every other byte is the file's own: wiring, comments, line ends, order. Places must be on the manufacturing grid
 (`snap.py`). Names are matched by their key (`names.py`), so that a design from a protobuf or Verilog netlist can be
 written into its floorplan.
@@ -26,7 +28,7 @@ from netlists.lefdef.names import by_key, canonical
 from netlists.lefdef.places import centres_um, database_of, movable_macros, whole_corners
 from netlists.lefdef.statement import Statement
 from netlists.lefdef.text import Chunk, Warnings
-from netlists.model import Design, NodeKind, Orientation, Placement, oriented_size_um
+from netlists.model import Design, IntArray, NodeKind, Orientation, Placement, oriented_size_um
 
 _SHOWN = 10
 _CLAUSE = re.compile(
@@ -55,30 +57,40 @@ def write_def(
     placement: Placement,
     *,
     status: Status = Status.FIXED,
+    cells: IntArray | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> int:
-    """Writes `source` with the movable hard macros of `placement`; returns how many. A name that ends in .gz packs.
+    """Writes `source` with the movable hard macros of `placement` and `cells` (nodes); returns how many.
+
+    `status` is that of the macros. A name that ends in .gz packs.
 
     Raises InputError for places off the grid, MismatchError where the DEF does not hold each of the macros once.
     """
-    nodes = movable_macros(design)
+    macros = movable_macros(design)
+    nodes = macros if cells is None else np.concatenate([macros, cells])
     x, y = whole_corners(design, placement, nodes)
     places = {
         canonical(design.netlist.node_name[node]): Place(
-            int(x[at]), int(y[at]), Orientation(int(placement.orientation[node])), status
+            int(x[at]),
+            int(y[at]),
+            Orientation(int(placement.orientation[node])),
+            status if at < len(macros) else Status.PLACED,
         )
         for at, node in enumerate(nodes)
     }
     if len(places) != len(nodes):
-        raise InputError(f"design '{design.name}' has macros whose names differ in escapes only")
+        raise InputError(f"design '{design.name}' has components whose names differ in escapes only")
     edits = _edits(source, places, limits)
     with _target(path) as file:
         _copy(source, edits, file, limits)
     return len(places)
 
 
-def read_places(path: Path, design: Design, limits: Limits = DEFAULT_LIMITS) -> Placement:
-    """The design's start with its hard macros where this DEF has them: to check and score what was written.
+def read_places(
+    path: Path, design: Design, limits: Limits = DEFAULT_LIMITS, *, cells: IntArray | None = None
+) -> Placement:
+    """The design's start with its hard macros, and `cells` (nodes), where this DEF has them: to check and score what
+    was written.
 
     Raises MismatchError where the DEF lacks one of them or leaves one UNPLACED.
     """
@@ -88,20 +100,22 @@ def read_places(path: Path, design: Design, limits: Limits = DEFAULT_LIMITS) -> 
     numbers = by_key(parts.name, header.divider, header.bus_bits, f"{path.name}: components")
     netlist, start = design.netlist, design.start
     hard = netlist.nodes_of(NodeKind.HARD_MACRO)
-    at = np.array([numbers.get(canonical(netlist.node_name[node]), -1) for node in hard], dtype=np.int64)
+    nodes = hard if cells is None else np.concatenate([hard, cells])
+    at = np.array([numbers.get(canonical(netlist.node_name[node]), -1) for node in nodes], dtype=np.int64)
     if header.units_per_um != database.units_per_um:
         raise MismatchError(
             f"{path.name}: has {header.units_per_um} units a µm; the design has {database.units_per_um}"
         )
-    bad = (at < 0) | (parts.status[at] == Status.UNPLACED) if len(parts.name) else np.ones(len(hard), np.bool_)
+    bad = (at < 0) | (parts.status[at] == Status.UNPLACED) if len(parts.name) else np.ones(len(nodes), np.bool_)
     if bad.any():
-        names = ", ".join(f"'{netlist.node_name[node]}'" for node in hard[bad][:_SHOWN])
-        raise MismatchError(f"{path.name}: {np.count_nonzero(bad):,} hard macros are missing or UNPLACED: {names}")
+        names = ", ".join(f"'{netlist.node_name[node]}'" for node in nodes[bad][:_SHOWN])
+        what = "hard macros" if cells is None else "hard macros and cells"
+        raise MismatchError(f"{path.name}: {np.count_nonzero(bad):,} {what} are missing or UNPLACED: {names}")
     orientation = start.orientation.copy()
-    orientation[hard] = parts.orientation[at]
-    width, height = oriented_size_um(netlist.width_um[hard], netlist.height_um[hard], orientation[hard])
+    orientation[nodes] = parts.orientation[at]
+    width, height = oriented_size_um(netlist.width_um[nodes], netlist.height_um[nodes], orientation[nodes])
     x, y = start.x_um.copy(), start.y_um.copy()
-    x[hard], y[hard] = centres_um(parts.x[at], parts.y[at], width, height, database)
+    x[nodes], y[nodes] = centres_um(parts.x[at], parts.y[at], width, height, database)
     return start.moved(x_um=x, y_um=y, orientation=orientation)
 
 
@@ -186,7 +200,7 @@ def _edits(source: Path, places: Mapping[str, Place], limits: Limits) -> list[tu
     if missing := [key for key in places if key not in editor.found]:
         shown = ", ".join(f"'{key}'" for key in missing[:_SHOWN])
         raise MismatchError(
-            f"{source.name}: {len(missing):,} of {len(places):,} macros of the placement are not among its"
+            f"{source.name}: {len(missing):,} of {len(places):,} macros or cells of the placement are not among its"
             f" components: {shown}"
         )
     return editor.edits

@@ -13,7 +13,7 @@ from netlists.lefdef.def_writer import read_places, spelled, write_def
 from netlists.lefdef.names import canonical
 from netlists.lefdef.places import database_of, movable_macros, whole_corners
 from netlists.lefdef.tcl import read_tcl, write_tcl
-from netlists.model import Design, NodeKind, Orientation, Placement
+from netlists.model import Design, IntArray, NodeKind, Orientation, Placement
 
 
 def export_def(
@@ -23,20 +23,27 @@ def export_def(
     placement: Placement,
     *,
     status: Status = Status.FIXED,
+    cells: IntArray | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Placement:
-    """Writes the DEF and returns what it says when read back. Raises MismatchError if that is not `placement`."""
-    write_def(path, source, design, placement, status=status, limits=limits)
-    back = read_places(path, design, limits)
+    """Writes the DEF and returns what it says when read back. Raises MismatchError if that is not `placement`.
+
+    `cells`: nodes whose places are written beside those of the macros, as PLACED.
+    """
+    write_def(path, source, design, placement, status=status, cells=cells, limits=limits)
+    back = read_places(path, design, limits, cells=cells)
     hard = design.netlist.nodes_of(NodeKind.HARD_MACRO)
+    nodes = hard if cells is None else np.concatenate([hard, cells])
     for name in ("x_um", "y_um", "orientation"):
-        differ = np.flatnonzero(getattr(back, name)[hard] != getattr(placement, name)[hard])
+        differ = np.flatnonzero(getattr(back, name)[nodes] != getattr(placement, name)[nodes])
         if len(differ):
-            macro = design.netlist.node_name[hard[differ[0]]]
+            first, what = design.netlist.node_name[nodes[differ[0]]], "macros" if cells is None else "macros or cells"
             raise MismatchError(
-                f"{path.name}: reads back with another {name} for {len(differ):,} macros, first '{macro}'"
+                f"{path.name}: reads back with another {name} for {len(differ):,} {what}, first '{first}'"
             )
-    return placement.moved(x_um=back_of(placement.x_um, back.x_um, hard), y_um=back_of(placement.y_um, back.y_um, hard))
+    return placement.moved(
+        x_um=back_of(placement.x_um, back.x_um, nodes), y_um=back_of(placement.y_um, back.y_um, nodes)
+    )
 
 
 def back_of(kept: np.ndarray, read: np.ndarray, nodes: np.ndarray) -> np.ndarray:

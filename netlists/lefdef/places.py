@@ -1,4 +1,4 @@
-"""Hard macros of a design in database units: lower left corners of their oriented boxes, and back to the model.
+"""Macros and cells of a design in database units: lower left corners of their oriented boxes, and back to the model.
 
 `centres_um` is the one formula by which a DEF's coordinates become the model's, so that a place that was written reads
 back as the same float64 and is scored the same.
@@ -55,6 +55,18 @@ def centres_um(
     return (x - database.origin_x) / units + width_um / 2, (y - database.origin_y) / units + height_um / 2
 
 
+def on_grid(design: Design, placement: Placement, nodes: IntArray) -> Placement:
+    """The placement with the lower left corners of these nodes at the nearest points of the manufacturing grid."""
+    database = database_of(design)
+    grid = database.grid
+    x, y = (np.round(at / grid).astype(np.int64) * grid for at in corners_dbu(design, placement, nodes))
+    netlist = design.netlist
+    size = oriented_size_um(netlist.width_um[nodes], netlist.height_um[nodes], placement.orientation[nodes])
+    new_x, new_y = placement.x_um.copy(), placement.y_um.copy()
+    new_x[nodes], new_y[nodes] = centres_um(x, y, *size, database)
+    return placement.moved(x_um=new_x, y_um=new_y)
+
+
 def whole_corners(design: Design, placement: Placement, nodes: IntArray) -> tuple[LongArray, LongArray]:
     """Lower left corners as integers. Raises InputError naming a macro that is off the manufacturing grid."""
     grid = database_of(design).grid
@@ -65,8 +77,8 @@ def whole_corners(design: Design, placement: Placement, nodes: IntArray) -> tupl
     if off.any():
         at = int(np.flatnonzero(off)[0])
         raise InputError(
-            f"macro '{design.netlist.node_name[nodes[at]]}' has its corner at ({x[at]:.4f} {y[at]:.4f}) database"
+            f"'{design.netlist.node_name[nodes[at]]}' has its corner at ({x[at]:.4f} {y[at]:.4f}) database"
             " units, off the"
-            f" manufacturing grid of {grid} ({np.count_nonzero(off):,} macros like this); snap the placement first"
+            f" manufacturing grid of {grid} ({np.count_nonzero(off):,} like this); snap the placement first"
         )
     return whole_x, whole_y

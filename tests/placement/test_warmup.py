@@ -24,12 +24,13 @@ def signatures():
 warm_up()
 before = signatures()
 folders = {module.split(".")[1] for module, _, _ in before if module.startswith("placement.")}
-assert folders == {"analytic", "cost", "env", "legal", "search"}, folders
+assert folders == {"analytic", "cells", "cost", "env", "legal", "search"}, folders
 
 from netlists.constraints import Constraints
 from netlists.model import NodeKind
 from netlists.samples import make_sample
 from placement.analytic import global_place, place_analytically
+from placement.cells import CellOptions, place_cells
 from placement.cost import cost_maps, evaluate
 from placement.env import MacroEnv, VectorEnv, greedy_episode, random_episode
 from placement.layout import pack_layout, unpack_layout
@@ -65,6 +66,11 @@ for design in (sample, held, lost, tiny, ruled):
 for from_start in (True, False):
     global_place(sample, seed=0, seeds=2, steps=20, from_start=from_start)
 place_analytically(sample, legalise(sample, sample.start), seconds=0.5, seed=0)
+
+kind = np.where(sample.netlist.node_kind == NodeKind.SOFT_MACRO, NodeKind.CELL, sample.netlist.node_kind)
+flat = replace(sample, netlist=replace(sample.netlist, node_kind=kind))
+for blockages in (flat.blockages_um, hole):
+    place_cells(replace(flat, blockages_um=blockages), flat.start, CellOptions(rounds=15))
 
 fresh = sorted(s for s in signatures() - before if s[0].startswith("placement"))
 assert not fresh, "compiled after the warm-up: " + "; ".join(map(str, fresh))

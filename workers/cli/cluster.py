@@ -47,8 +47,9 @@ def cluster(
     defaults = ClusterOptions()
     options = ClusterOptions(groups=groups or defaults.groups, bloat=bloat or defaults.bloat, seed=seed)
     flat = load_design(list(netlist), options=reading)
-    design = cluster_design(flat, options).design
-    files = write_clustered(out, design)
+    clustering = cluster_design(flat, options)
+    design = clustering.design
+    files = write_clustered(out, design, clustering.node_of)
     costs = evaluate(design, design.start).as_dict() if design.has_start else {}
     report = {**costs, **design_report(design), "files": [str(path) for path in files]}
     show(report, as_json=as_json, title=f"{design.name}, clustered")

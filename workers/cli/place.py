@@ -37,9 +37,11 @@ from workers.processes import child_environment
 
 if TYPE_CHECKING:
     from backend.schemas import TopologySpec
+    from netlists.model import Design, Placement
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
 POLL_S = 0.1
+LEAST_CELL_SECONDS = 60.0  # that --cells may take at most, however small the budget
 INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 
 
@@ -72,6 +74,12 @@ INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
     help="Of methods auto and rl: start learning from this policy (policy.npz of `train`).",
 )
 @click.option(
+    "--cells",
+    is_flag=True,
+    help="Then place the standard cells of a flat design roughly between the macros, into its DEF or .pl: on top of "
+    "the budget, for at most as long again or a minute (docs/cells.md).",
+)
+@click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("placewright-out"), show_default=True
 )
 @json_option
@@ -88,6 +96,7 @@ def place(
     topology: TopologySpec | None,
     policy: Path | None,
     from_scratch: bool,
+    cells: bool,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -98,6 +107,7 @@ def place(
     from netlists.load import input_files
     from placement.cost import evaluate
     from placement.legal import check, check_feasible
+    from workers.cell_files import cells_refusal
     from workers.layout_files import clustered
 
     began: float | None = click.get_current_context().obj
@@ -111,8 +121,11 @@ def place(
     if seconds is None:
         seconds = 60.0 if trials is None else float(MAX_SECONDS)
     # Bad input is told at once, before anything is written.
-    design = load(netlist, plc, constraints, reading=reading)
+    flat = design = load(netlist, plc, constraints, reading=reading)
     check_feasible(design)
+    sources = input_files(list(netlist), plc)
+    if cells and (why := cells_refusal(flat, sources)):
+        raise click.UsageError(f"--cells: {why}")
     if policy is not None:
         _check_policy(policy, method)
     out.mkdir(parents=True, exist_ok=True)
@@ -122,7 +135,7 @@ def place(
         shutil.rmtree(private)
     job = create_private_job(
         private,
-        input_files(list(netlist), plc),
+        sources,
         name=design.name,
         method=method,
         seconds=seconds,
@@ -189,6 +202,9 @@ def place(
         report["warnings"] = [*report.get("warnings", ()), *warnings]
     if trials is not None:
         report["trials"] = trials
+    if cells and record.state == "done":
+        limit_s = max(seconds, LEAST_CELL_SECONDS)
+        report["cell_placement"] = _place_cells(out, flat, design, result, sources, limit_s, seed, quiet=as_json)
     if as_json:
         report["stages"] = stages
     job.store.close()
@@ -198,6 +214,31 @@ def place(
         show_stages(stages)
     if record.state != "done":
         raise SystemExit(INTERRUPTED)
+
+
+def _place_cells(
+    out: Path, flat: Design, design: Design, result: Placement, sources: list[Path], limit_s: float, seed: int, *,
+    quiet: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Writes the flat design's file anew with its cells placed; what a report says of it."""
+    from netlists.clustering.files import read_groups
+    from placement.cells import CellOptions
+    from workers.cell_files import flat_placement, write_with_cells
+    from workers.layout_files import DEF_FILE, PL_FILE
+
+    start = flat_placement(flat, design, result, read_groups(out / "clustered", flat, design))
+    target = out / (DEF_FILE if flat.database is not None else PL_FILE)
+    with _bar(quiet=quiet) as bar:
+        task = bar.add_task("job", total=1.0, stage="cells", cost="")
+        placed = write_with_cells(
+            target,
+            flat,
+            start,
+            sources,
+            CellOptions(seconds=limit_s, seed=seed),
+            on_progress=lambda share: bar.update(task, completed=share),
+        )
+    return placed.as_dict()
 
 
 def _check_policy(policy: Path, method: str) -> None:
@@ -220,15 +261,19 @@ def _copied(source: Path, target: Path) -> Path:
     return target
 
 
-def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:
-    """Show progress until the run process ends."""
+def _bar(*, quiet: bool) -> Progress:
     columns = (
         TextColumn("{task.fields[stage]:<12}"),
         BarColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[cost]}"),
     )
-    with Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet) as bar:
+    return Progress(*columns, console=Console(stderr=True, highlight=False), disable=quiet)
+
+
+def _watch(job: Any, process: subprocess.Popen[bytes], *, quiet: bool) -> None:
+    """Show progress until the run process ends."""
+    with _bar(quiet=quiet) as bar:
         task = bar.add_task("job", total=1.0, stage="starting", cost="")
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
