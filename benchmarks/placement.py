@@ -12,7 +12,7 @@ float64. Full evaluation and trial (a random step of a random macro, exact, drop
 
 Prints tables; writes each row as soon as it is measured to benchmarks/results/placement_<seconds>s_<workers>w.json
 (…_cpu.json). A row replaces the one of the same design and start that was there; --resume leaves out what is there from
-the same seconds, workers, method, seed and state of the folder placement/ (`engine`, its tree in git).
+the same seconds, workers, method, seed and engine (the state of its folders in git).
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 IBM = ("ibm01", "ibm02", "ibm03", "ibm04", "ibm07", "ibm08", "ibm10", "ibm11", "ibm13")
 DESIGNS = (*IBM, "ariane133_ng45", "ariane_ct")
 STARTS = ("given", "scratch")
+ENGINE = ("analytic", "cost", "env", "legal", "search")  # what a row depends on
 SAME = ("seconds", "workers", "method", "seed", "engine")
 # CPU seconds 60, one thread, from the same starts: a public optimiser of the exact cost (benchmark folder's README).
 YARDSTICK = dict(
@@ -216,7 +217,7 @@ def head(options: argparse.Namespace) -> dict[str, Any]:
         "seconds": options.seconds,
         "workers": options.workers,
         "method": options.method,
-        "engine": revision("HEAD:placement"),
+        "engine": "-".join(revision(f"HEAD:placement/{part}")[:10] for part in ENGINE),
     }
 
 
