@@ -278,7 +278,12 @@ class TopologySpec(Schema):
 
     cells: list[CellSpec] = Field(min_length=1, max_length=MAX_CELLS)
     learners: int = Field(1, ge=1, le=16, description="Processes that train together")
-    devices: int = Field(1, ge=1, le=64, description="Devices of each learner, the batch spread over them")
+    devices: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="Of each learner, the batch spread over them; null = all of its host that divide a batch evenly",
+    )
     optimisers: int = Field(1, ge=1, le=64, description="Processes that search; children of the run in any case")
     start_smaller: bool = Field(
         False, description="Start with the workers that there are and grow; else wait until all have come"

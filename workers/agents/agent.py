@@ -137,6 +137,10 @@ class Agent(ABC):
         after: tuple[LearnerState, Parts] = self.compiled_update(state, batch, self.context)
         return after
 
+    def update_on(self, state: Any) -> Any:
+        """The compiled update for several devices: the state stays in the given sharding, batches come in their own."""
+        return jax.jit(self._update, donate_argnums=0, out_shardings=(state, None))
+
     def gradient(self, state: LearnerState, batch: Any) -> tuple[Params, Parts]:
         """The gradient of a batch's loss, for a worker that sends it to the learner (A3C)."""
         found: tuple[Params, Parts] = self._compiled_gradient(state, batch, self.context)

@@ -89,7 +89,8 @@ def _body(life: Life, store: JobStore, learning: str, members: int) -> None:
     elif life.role == "learner":
         from workers.menger.learner import run_learner
 
-        run_learner(life, design, config, job.folder / "checkpoint")
+        devices = job.topology.devices if job.topology else None
+        run_learner(life, design, config, job.folder / "checkpoint", devices)
     elif life.role == "replay":
         from workers.menger.servers import run_replay
 

@@ -20,6 +20,7 @@ from workers.agents.agent import Agent, LearnerState, Parts
 from workers.agents.types import Params, Unroll
 from workers.menger.codec import UnrollCodec, flatten_params, stack
 from workers.menger.config import Task, TrainConfig
+from workers.menger.devices import Devices, choose_devices, make_host_devices
 from workers.menger.model_cache import PULSE_S, ModelServer
 from workers.menger.pipeline import Pipeline
 from workers.menger.protocol import Model, ModelSink
@@ -37,12 +38,19 @@ READ_S = 0.5
 class Learner:
     """Applies batches, or gradients that workers made of them, to a state. One thread."""
 
-    def __init__(self, agent: Agent, state: LearnerState) -> None:
+    def __init__(self, agent: Agent, state: LearnerState, devices: Devices | None = None) -> None:
+        """With `devices`, the state is put on all of them, and batches must come from their `place_batch`."""
         self.agent = agent
-        self.state = state
+        self.state: LearnerState = devices.place_state(state) if devices else state
+        self._devices = devices
+        self._context = devices.place_state(agent.context) if devices else agent.context
         self.skips_in_a_row = 0
         self.priorities: np.ndarray | None = None  # (B,) of the last batch, where the agent learns from replay
-        self._update: Any = agent.compiled_update
+        self._update: Any = agent.update_on(devices.replicated) if devices else agent.compiled_update
+
+    @property
+    def device_count(self) -> int:
+        return self._devices.count if self._devices else 1
 
     @property
     def version(self) -> int:
@@ -52,7 +60,9 @@ class Learner:
         """Compile the update before the first batch is there."""
         zeros = jax.tree.map(lambda spec: np.zeros(spec.shape, spec.dtype), codec.like)
         batch = stack([zeros] * self.agent.config.batch_size)
-        self._update = self.agent.compiled_update.lower(self.state, batch, self.agent.context).compile()
+        if self._devices:
+            batch = self._devices.place_batch(batch)
+        self._update = self._update.lower(self.state, batch, self._context).compile()
 
     def update(self, batch: Any) -> dict[str, float]:
         """One step. Returns its figures, among them `policy_lag`, the mean age of the batch in versions.
@@ -62,7 +72,7 @@ class Learner:
         """
         acted_by = (batch if isinstance(batch, Unroll) else batch.unroll).version
         lag = self.version - float(np.mean(np.asarray(acted_by)))
-        self.state, parts = self._update(self.state, batch, self.agent.context)
+        self.state, parts = self._update(self.state, batch, self._context)
         return self._figures(parts, lag)
 
     def apply(self, gradient: Params, parts: Parts, version: int) -> dict[str, float]:
@@ -102,9 +112,12 @@ class Publisher:
             self._last_s = now_s
 
 
-def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -> None:
+def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path, device_count: int | None = None) -> None:
     """The role's body. `folder` holds the job's checkpoints; the newest is gone on from, else, where there is one, the
-    policy that the job was given (policies.py)."""
+    policy that the job was given (policies.py). `device_count`: None = all that this machine has."""
+    if device_count is not None:
+        make_host_devices(device_count)
+    devices = Devices(choose_devices(device_count, config.batch_size), config.batch_size)
     task = Task.of(design.canvas, config)
     agent = task.agent(design, config.compute_dtype)
     codec = task.codec()
@@ -116,7 +129,7 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -
     elif (given := policies.of_job(folder.parent)).exists():
         state = state._replace(params=policies.load_params(given, state.params))
         log.info("starting from the policy %s", given)
-    learner = Learner(agent, state)
+    learner = Learner(agent, state, devices)
     models = ModelServer(pulse_s=PULSE_S)
     publisher = Publisher(models, config.publish_every_s)
     publisher.publish(learner, time.monotonic())
@@ -125,7 +138,7 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path) -
     learner.compile(codec)
     reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * config.batch_size)
     life.wait_for("replay")
-    pipeline = Pipeline(reader, config.batch_size, ahead_bytes=config.prefetch_bytes)
+    pipeline = Pipeline(reader, config.batch_size, ahead_bytes=config.prefetch_bytes, place=devices.place_batch)
     try:
         _train(life, learner, config, folder, pipeline, reader, publisher, models)
     finally:
@@ -154,6 +167,7 @@ def _train(
         life.stats = {
             **{name: mean.mean() for name, mean in recent.items()},
             "policy_version": learner.version,
+            "devices": learner.device_count,
             "learner_steps_per_s": steps.per_s(),
             "transitions_per_s": steps.per_s() * config.batch_size * config.unroll_length,
             "busy": busy.per_s(),  # share of the time spent in updates

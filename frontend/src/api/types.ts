@@ -1706,10 +1706,9 @@ export interface components {
             cells: components["schemas"]["CellSpec"][];
             /**
              * Devices
-             * @description Devices of each learner, the batch spread over them
-             * @default 1
+             * @description Of each learner, the batch spread over them; null = all of its host that divide a batch evenly
              */
-            devices: number;
+            devices?: number | null;
             /**
              * Learners
              * @description Processes that train together
