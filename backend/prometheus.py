@@ -37,6 +37,7 @@ OF_ROLES = {
     "bytes_out": "Bytes of unrolls or models given since the role's start",
     "data_wait_share": "Share of the last 10 s that a learner waited for data",
     "refused_unrolls": "Unrolls that a learner refused since its start",
+    "refused_models": "Answers of model sources without the job's seal, since the role's start",
     "rss_mb": "Resident memory, MiB",
     "heartbeat_age_s": "Seconds since the last heartbeat, by the database's clock",
 }

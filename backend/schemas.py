@@ -354,7 +354,8 @@ class RoleRead(Schema):
         None, description="Learner: share of the last 10 s that it waited for data, its device idle, 0-1"
     )
     rss_mb: float | None = None
-    refused_unrolls: int | None = Field(None, description="Learner: unrolls that were nonsense")
+    refused_unrolls: int | None = Field(None, description="Learner: unrolls that were nonsense or not sealed")
+    refused_models: int | None = Field(None, description="Actor, cache: answers of model sources that were not sealed")
 
 
 class QueueRead(Schema):

@@ -108,6 +108,7 @@ class JobRow(Base):
     heartbeat_at: Mapped[datetime | None]
     attempt: Mapped[int]
     version: Mapped[str | None] = mapped_column(sa.String(32))  # of the program that runs it; its roles' too
+    secret: Mapped[bytes | None]  # what its roles seal with; made when the first of them asks, never shown
     cancel_requested_at: Mapped[datetime | None]
     enqueued_at: Mapped[datetime]
     enqueued_count: Mapped[int]

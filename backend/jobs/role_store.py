@@ -7,6 +7,7 @@ the last ones in a crash loses nothing), so that many roles cost little; ages ar
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping
 from datetime import timedelta
 from importlib.metadata import version
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ACTIVE = (JobState.RUNNING, JobState.FINISHING)
 VERSION = version("placewright")
+SECRET_BYTES = 32
 
 
 class RoleStore:
@@ -84,6 +86,21 @@ class RoleStore:
         if refusal := self.database.write(work):
             raise RoleRefusedError(refusal)
         return role_id
+
+    def job_secret(self, job_id: str) -> bytes:
+        """What the roles of a job seal with, 32 bytes; made once, whichever role asks first. Raises UnknownJobError."""
+        asked = sa.select(JobRow.secret).where(JobRow.id == job_id)
+        made = sa.update(JobRow).where(JobRow.id == job_id, JobRow.secret.is_(None))
+        made = made.values(secret=secrets.token_bytes(SECRET_BYTES))
+
+        def make(session: Session) -> bytes | None:
+            session.execute(made)
+            return session.scalar(asked)
+
+        secret = self.database.read(lambda session: session.scalar(asked)) or self.database.write(make)
+        if secret is None:
+            raise UnknownJobError(job_id)
+        return secret
 
     def role_heartbeat(self, role_id: str, state: str, stats: Mapping[str, Any], address: str | None = None) -> bool:
         """Say that a role lives. False: it must stop (told so, run over or cancelled, or started anew without it)."""

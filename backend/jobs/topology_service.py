@@ -42,6 +42,7 @@ FIGURES = (
     "data_wait_share",
     "rss_mb",
     "refused_unrolls",
+    "refused_models",
 )
 
 

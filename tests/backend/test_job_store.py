@@ -229,3 +229,15 @@ def test_start_costs(store: JobStore, make_job, costs) -> None:
     job_id = make_job()
     store.set_start_costs(job_id, {**costs, "overlaps": 3})
     assert store.job(job_id).start_costs == costs
+
+
+def test_all_roles_of_a_job_seal_with_one_secret_that_no_other_job_has(store: JobStore, make_job) -> None:
+    job, other = make_job(), make_job()
+    with ThreadPoolExecutor(8) as pool:
+        seen = set(pool.map(store.job_secret, [job] * 16))  # whoever asks first, all get the same
+    (secret,) = seen
+    assert len(secret) == 32
+    assert store.job_secret(other) != secret
+    assert repr(secret) not in repr(store.job(job))
+    with pytest.raises(UnknownJobError):
+        store.job_secret("none")

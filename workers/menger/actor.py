@@ -226,9 +226,9 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
     actor = Actor(
         agent, env, seed=config.seed * 1009 + life.ordinal * 7919 + 1, prepare=task.prepare, on_episode=on_episode
     )
-    writer = ShardedWriter(task.codec(), life.replay_shards, start_at=life.index)
+    writer = ShardedWriter(task.codec(), life.replay_shards, start_at=life.index, seal=life.seal)
     inbox = Inbox()
-    source = FallbackSource(life.model_sources)
+    source = FallbackSource(life.model_sources, seal=life.seal)
     relay = Relay(source, inbox.put, config.refresh_every_s, READ_S).start()
     try:
         _wait_for_model(life, inbox, relay)
@@ -244,6 +244,7 @@ def run_actor(life: Life, design: Design, config: TrainConfig) -> None:
             figures.add_steps(config.unroll_length * env.count)
             candidates.hand_on()
             transport = {"model_source": source.current, "lost_unrolls": writer.lost_unrolls, **relay.figures()}
+            transport["refused_models"] = source.refused
             transport["bytes_out"] = figures.steps // config.unroll_length * task.unroll_bytes()
             life.stats = {**figures.as_dict(version), **transport}
             _write(life, writer, unrolls)

@@ -130,13 +130,13 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path, d
         state = state._replace(params=policies.load_params(given, state.params))
         log.info("starting from the policy %s", given)
     learner = Learner(agent, state, devices)
-    models = ModelServer(pulse_s=PULSE_S)
+    models = ModelServer(pulse_s=PULSE_S, seal=life.seal)
     publisher = Publisher(models, config.publish_every_s)
     publisher.publish(learner, time.monotonic())
     life.serve_at(models.port)
     life.state = "compiling"
     learner.compile(codec)
-    reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * config.batch_size)
+    reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * config.batch_size, seal=life.seal)
     life.wait_for("replay")
     pipeline = Pipeline(reader, config.batch_size, ahead_bytes=config.prefetch_bytes, place=devices.place_batch)
     try:

@@ -20,6 +20,7 @@ import numpy as np
 
 from workers.menger.protocol import Model, ModelSource, SourceAwayError
 from workers.menger.reverb_native import ItemWriter, newest_table, read_once, start_server, table_reads
+from workers.menger.seal import UNSEALED, Seal, SealError
 
 log = logging.getLogger("placewright.models")
 
@@ -35,8 +36,9 @@ STALE_S = 4.0  # a source whose beat stands still for so long is passed over, if
 class ModelServer:
     """ModelSink with a Reverb server of its own at `port`. Holds version 0 from the start, so no read ever blocks."""
 
-    def __init__(self, *, pulse_s: float | None = None) -> None:
+    def __init__(self, *, pulse_s: float | None = None, seal: Seal = UNSEALED) -> None:
         """`pulse_s`: between beats of its own, of a learner's; a cache hands on its source's by `beat`."""
+        self._seal = seal
         self._models = newest_table(MODEL_TABLE)
         self._server, self.port = start_server([newest_table(VERSION_TABLE), self._models])
         self.version = 0
@@ -78,13 +80,14 @@ class ModelServer:
 
     def _store(self, model: Model) -> None:
         version = np.int64(model.version)
-        self._writer.write(MODEL_TABLE, [version, model.weights])
+        self._writer.write(MODEL_TABLE, self._seal.close(MODEL_TABLE, [version, model.weights]))
         if not self._writer.flush(WRITE_S):
             raise TimeoutError(f"own model table did not take version {model.version} within {WRITE_S} s")
         self._store_version(model.version)  # after the weights: who sees the version finds the model
 
     def _store_version(self, version: int) -> None:
-        self._versions.write(VERSION_TABLE, [np.array([version, self._beat], np.int64)])
+        told = np.array([version, self._beat], np.int64)
+        self._versions.write(VERSION_TABLE, self._seal.close(VERSION_TABLE, [told]))
         if not self._versions.flush(WRITE_S):
             raise TimeoutError(f"own version table did not take version {version} within {WRITE_S} s")
 
@@ -93,12 +96,17 @@ class ModelServer:
         self._server.Stop()
 
 
+class RefusedModelError(SourceAwayError):
+    """A model source answered with something that has no seal of this job."""
+
+
 class ReverbSource:
     """ModelSource at one address. Reads run in threads, for Reverb waits for ever for a server that has gone."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, seal: Seal = UNSEALED) -> None:
         self.address = address
         self.beat = 0  # at the last answer
+        self._seal = seal
 
     def newest(self, than: int, timeout_s: float) -> Model | None:
         version, self.beat = (int(number) for number in self._ask(VERSION_TABLE, min(timeout_s, ASK_S))[0])
@@ -123,7 +131,10 @@ class ReverbSource:
         if not answer:
             reason = failure[0] if failure else f"no answer within {timeout_s} s"
             raise SourceAwayError(f"model source {self.address}: {reason}")
-        return answer[0]
+        try:
+            return self._seal.open(table, answer[0])
+        except SealError as error:
+            raise RefusedModelError(f"model source {self.address}: refused, {error}") from error
 
 
 class FallbackSource:
@@ -135,8 +146,11 @@ class FallbackSource:
         *,
         stale_s: float = STALE_S,
         clock: Callable[[], float] = time.monotonic,
+        seal: Seal = UNSEALED,
     ) -> None:
         self._addresses = addresses
+        self._seal = seal
+        self.refused = 0  # answers without a seal of this job
         self._stale_s = stale_s
         self._clock = clock
         self._silent: set[str] = set()
@@ -150,11 +164,14 @@ class FallbackSource:
         self._silent &= set(addresses)
         self._beats = {address: seen for address, seen in self._beats.items() if address in addresses}
         stale: list[tuple[str, ReverbSource, Model | None]] = []
+        last = ""
         for address in sorted(addresses, key=lambda a: a in self._silent):  # stable: silent ones last
-            source = ReverbSource(address)
+            source = ReverbSource(address, self._seal)
             try:
                 model = source.newest(than, timeout_s)
             except SourceAwayError as error:
+                self.refused += isinstance(error, RefusedModelError)
+                last = f": {error}"
                 log.warning("%s", error)
                 self._silent.add(address)
                 continue
@@ -165,7 +182,7 @@ class FallbackSource:
             return self._take(address, source, model)
         if stale:
             return self._take(*max(stale, key=lambda item: item[2].version if item[2] else 0))
-        raise SourceAwayError(f"none of {len(addresses)} model sources answers")
+        raise SourceAwayError(f"none of {len(addresses)} model sources answers{last}")
 
     def _is_stale(self, address: str, beat: int) -> bool:
         now_s = self._clock()

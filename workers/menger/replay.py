@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from workers.agents.types import Unroll
 from workers.menger.codec import BadUnrollError, UnrollCodec
 from workers.menger.reverb_native import UNROLL_TABLE, ItemReader, ItemWriter, reachable
+from workers.menger.seal import UNSEALED, Seal, SealError
 
 log = logging.getLogger("placewright.replay")
 
@@ -28,8 +29,15 @@ FULL_S = 10.0  # a full shard is no fault; after so long without a place its ser
 class ShardedWriter:
     """ReplayWriter over all shards that `addresses()` names, in turn. One thread at a time."""
 
-    def __init__(self, codec: UnrollCodec, addresses: Callable[[], Sequence[str]], start_at: int = 0) -> None:
+    def __init__(
+        self,
+        codec: UnrollCodec,
+        addresses: Callable[[], Sequence[str]],
+        start_at: int = 0,
+        seal: Seal = UNSEALED,
+    ) -> None:
         self._codec = codec
+        self._seal = seal
         self._addresses = addresses
         self._turn = start_at  # actors begin at different shards, so that the load is even
         self._writers: dict[str, ItemWriter] = {}
@@ -80,15 +88,18 @@ class ShardedWriter:
         self._writers[self._current] = writer
         self._since_s = time.monotonic()
         for unroll in self._waiting:
-            writer.write(UNROLL_TABLE, self._codec.encode(unroll))
+            writer.write(UNROLL_TABLE, self._seal.close(UNROLL_TABLE, self._codec.encode(unroll)))
         return True
 
 
 class ShardedReader:
     """ReplayReader over all shards: a thread a shard, which may block in Reverb and is then left behind."""
 
-    def __init__(self, codec: UnrollCodec, addresses: Callable[[], Sequence[str]], max_held: int) -> None:
+    def __init__(
+        self, codec: UnrollCodec, addresses: Callable[[], Sequence[str]], max_held: int, seal: Seal = UNSEALED
+    ) -> None:
         self._codec = codec
+        self._seal = seal
         self._addresses = addresses
         self._items: queue.Queue[tuple[str, list[NDArray]]] = queue.Queue(max_held)
         self._threads: dict[str, threading.Thread] = {}
@@ -97,7 +108,8 @@ class ShardedReader:
         self.last_rejection = ""
 
     def read(self, timeout_s: float) -> Unroll | None:
-        """Unrolls that are no unrolls of this task, or hold nonsense, are dropped and counted in `rejected`."""
+        """What has no seal of this job, is no unroll of this task, or holds nonsense, is dropped and counted in
+        `rejected`."""
         self._follow_shards()
         end_s = time.monotonic() + timeout_s
         while (left_s := end_s - time.monotonic()) > 0:
@@ -107,8 +119,8 @@ class ShardedReader:
                 self._follow_shards()
                 continue
             try:
-                return self._codec.decode(arrays)
-            except BadUnrollError as error:
+                return self._codec.decode(self._seal.open(UNROLL_TABLE, arrays))
+            except (BadUnrollError, SealError) as error:
                 self.rejected += 1
                 self.last_rejection = f"from {address}: {error}"
                 if self.rejected & (self.rejected - 1) == 0:  # 1, 2, 4, …: a broken actor must not fill the log

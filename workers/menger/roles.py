@@ -30,6 +30,7 @@ from backend.jobs.records import RoleRecord, RoleRefusedError
 from backend.jobs.store import JobStore
 from backend.jobs.topology import RoleKey
 from netlists.errors import PlacewrightError
+from workers.menger.seal import Seal
 from workers.processes import die_with_parent
 from workers.sight import Sight
 
@@ -61,6 +62,7 @@ class Life:
         self._sight = Sight(self._stale_s)
         self._address: str | None = None
         self._servers: list[RoleRecord] = []
+        self.seal = Seal(store.job_secret(job_id))
         self._role_id = store.register_role(job_id, *key, None, os.getpid(), socket.gethostname())
         self._refresh()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)

@@ -40,8 +40,8 @@ def run_replay(life: Life, task: Task) -> None:
 
 def run_cache(life: Life, config: TrainConfig) -> None:
     """Serve the newest model of the learner until told to stop."""
-    server = ModelServer()
-    source = FallbackSource(life.model_sources)
+    server = ModelServer(seal=life.seal)
+    source = FallbackSource(life.model_sources, seal=life.seal)
     hand_on = lambda: server.beat(source.beat)
     relay = Relay(source, server.publish, config.refresh_every_s, READ_S, hand_on)
     life.state = "running"
@@ -49,6 +49,6 @@ def run_cache(life: Life, config: TrainConfig) -> None:
     relay.start()
     while not life.stopped.wait(0.5):
         told = {"model_version": server.version, "model_source": source.current, "bytes_out": server.bytes_out()}
-        life.stats = {**told, **relay.figures()}
+        life.stats = {**told, "refused_models": source.refused, **relay.figures()}
     relay.stop()
     server.stop()

@@ -1510,8 +1510,13 @@ export interface components {
              */
             queue_fill?: number | null;
             /**
+             * Refused Models
+             * @description Actor, cache: answers of model sources that were not sealed
+             */
+            refused_models?: number | null;
+            /**
              * Refused Unrolls
-             * @description Learner: unrolls that were nonsense
+             * @description Learner: unrolls that were nonsense or not sealed
              */
             refused_unrolls?: number | null;
             /**

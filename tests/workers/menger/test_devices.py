@@ -56,6 +56,7 @@ print(json.dumps({"gap": gap(ends[1], ends[8]), "moved": gap(begin, ends[8]), "s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "network"), [("impala", "grid"), ("ppo", "graph")])
 def test_eight_devices_learn_what_one_learns(algorithm, network):
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -20,6 +21,7 @@ from netlists.samples import write_sample
 from placement.layout import unpack_layout
 from workers.agents.checkpoint import checkpoints
 from workers.menger.launch import RoleSet
+from workers.menger.reverb_native import UNROLL_TABLE, ItemWriter
 from workers.menger.roles import in_turn
 
 TINY = {
@@ -155,6 +157,19 @@ def test_a_killed_replay_shard_and_actor_are_replaced(watch):
     watch.until("episodes of the new actor", lambda: watch.stats("actor").get("episodes", 0) > 0)
     before = watch.stats("learner")["policy_version"]
     watch.until("updates from the new actor", watch.learned(before + 5))
+
+
+@pytest.mark.slow
+def test_an_unroll_without_the_seal_of_the_job_is_refused_and_counted(watch):
+    pid = watch.roles.pids()[key_of("replay")]
+    (shard,) = [r.address for r in watch.job.store.roles(watch.job.job_id, "replay") if r.pid == pid]
+    writer = ItemWriter(shard)
+    writer.write(UNROLL_TABLE, [np.zeros(3, np.float32)])
+    watch.until("a place in the shard", lambda: writer.flush(1))
+    watch.until("the refusal", lambda: watch.stats("learner").get("rejected_unrolls") == 1)
+    assert "an item of 'unrolls' is not sealed" in watch.stats("learner")["last_rejection"]
+    before = watch.stats("learner")["policy_version"]
+    watch.until("updates after it", watch.learned(before + 5))
 
 
 @pytest.mark.slow
