@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     token: SecretStr | None = Field(None, description="Bearer token; unset = one is made at first start")
     behind_tls_proxy: bool = Field(False, description="A proxy in front ends TLS; session cookies are marked Secure")
     roles: Literal["local", "queues"] = Field("local", description="Where a run starts its roles")
+    role_bind: str = Field("", description="IPv4 address that roles listen at; empty = loopback, on queues all")
     frontend: Path = Field(
         Path(__file__).resolve().parents[2] / "frontend" / "dist", description="Folder of the built pages"
     )
@@ -65,6 +66,16 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().resolve()
+
+    @field_validator("role_bind")
+    @classmethod
+    def _an_address(cls, value: str) -> str:
+        if value:
+            try:
+                ipaddress.IPv4Address(value)
+            except ValueError:
+                raise ValueError(f"is {value!r}, must be an IPv4 address such as 10.0.0.5") from None
+        return value
 
     @field_validator("token")
     @classmethod

@@ -57,6 +57,7 @@ def test_loopback() -> None:
         ("PLACEWRIGHT_BROKER_URL", "amqp://secret:pass@h", "neither filesystem nor redis"),
         ("PLACEWRIGHT_MAX_UPLOAD_BYTES", "lots", "PLACEWRIGHT_MAX_UPLOAD_BYTES"),
         ("PLACEWRIGHT_TOKEN", "short", "shorter than 16"),
+        ("PLACEWRIGHT_ROLE_BIND", "eth0", "is .eth0., must be an IPv4 address"),
     ],
 )
 def test_wrong_settings_are_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, words: str) -> None:

@@ -130,7 +130,7 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path, d
         state = state._replace(params=policies.load_params(given, state.params))
         log.info("starting from the policy %s", given)
     learner = Learner(agent, state, devices)
-    models = ModelServer(pulse_s=PULSE_S, seal=life.seal)
+    models = ModelServer(pulse_s=PULSE_S, seal=life.seal, binding=life.binding)
     publisher = Publisher(models, config.publish_every_s)
     publisher.publish(learner, time.monotonic())
     life.serve_at(models.port)

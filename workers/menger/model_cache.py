@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from workers.menger.listening import Binding
 from workers.menger.protocol import Model, ModelSource, SourceAwayError
 from workers.menger.reverb_native import ItemWriter, newest_table, read_once, start_server, table_reads
 from workers.menger.seal import UNSEALED, Seal, SealError
@@ -36,11 +37,12 @@ STALE_S = 4.0  # a source whose beat stands still for so long is passed over, if
 class ModelServer:
     """ModelSink with a Reverb server of its own at `port`. Holds version 0 from the start, so no read ever blocks."""
 
-    def __init__(self, *, pulse_s: float | None = None, seal: Seal = UNSEALED) -> None:
+    def __init__(self, *, pulse_s: float | None = None, seal: Seal = UNSEALED, binding: Binding | None = None) -> None:
         """`pulse_s`: between beats of its own, of a learner's; a cache hands on its source's by `beat`."""
         self._seal = seal
         self._models = newest_table(MODEL_TABLE)
-        self._server, self.port = start_server([newest_table(VERSION_TABLE), self._models])
+        self._server, self.port = start_server([newest_table(VERSION_TABLE), self._models], binding)
+        self._own_host = binding.address if binding else "127.0.0.1"
         self.version = 0
         self._model_bytes = 0
         self._beat = 0
@@ -76,7 +78,7 @@ class ModelServer:
             self.beat(self._beat + 1)
 
     def _own_writer(self) -> ItemWriter:
-        return ItemWriter(f"127.0.0.1:{self.port}")
+        return ItemWriter(f"{self._own_host}:{self.port}")
 
     def _store(self, model: Model) -> None:
         version = np.int64(model.version)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np  # noqa: F401  (must be imported before the extension module)
 
 from netlists.errors import PlacewrightError
+from workers.menger.listening import Binding, bind
 
 PINNED = {"dm-reverb": "0.14.0", "tensorflow-cpu": "2.15.1"}
 UNROLL_TABLE = "unrolls"  # of a replay shard
@@ -145,8 +146,8 @@ def _fields(message: bytes) -> dict[int, int | bytes]:
     return found
 
 
-def start_server(tables: list[Any]) -> tuple[Any, int]:
-    """A server on a free port. Returns it (keep it; `Stop()` ends it) and the port.
+def start_server(tables: list[Any], binding: Binding | None = None) -> tuple[Any, int]:
+    """A server on a free port. Returns it (keep it; `Stop()` ends it) and the port. Raises ListeningError.
 
     Reverb cannot bind port 0 and tell: a free one is looked up first, and another tried if someone took it meanwhile.
     """
@@ -156,10 +157,14 @@ def start_server(tables: list[Any]) -> tuple[Any, int]:
             probe.bind(("", 0))
             port = probe.getsockname()[1]
         try:
-            return reverb.Server(tables, port, None), port
+            server = reverb.Server(tables, port, None)
         except RuntimeError:
             if attempt == 4:
                 raise
+            continue
+        if binding is not None:
+            bind(binding, port)
+        return server, port
     raise AssertionError("unreachable")
 
 

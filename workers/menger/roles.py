@@ -30,6 +30,7 @@ from backend.jobs.records import RoleRecord, RoleRefusedError
 from backend.jobs.store import JobStore
 from backend.jobs.topology import RoleKey
 from netlists.errors import PlacewrightError
+from workers.menger.listening import Binding, ListeningError, check_address
 from workers.menger.seal import Seal
 from workers.processes import die_with_parent
 from workers.sight import Sight
@@ -62,6 +63,7 @@ class Life:
         self._sight = Sight(self._stale_s)
         self._address: str | None = None
         self._servers: list[RoleRecord] = []
+        self.binding = own_binding()
         self.seal = Seal(store.job_secret(job_id))
         self._role_id = store.register_role(job_id, *key, None, os.getpid(), socket.gethostname())
         self._refresh()
@@ -165,15 +167,27 @@ class Life:
 
 
 def own_host() -> str:
-    """Where other roles reach this process: this machine's loopback, or, with roles on queues, its address."""
+    """Where other roles reach this process: as told, else where it listens, else this machine's address."""
     if given := os.environ.get(HOST_VARIABLE):
         return given
-    if get_settings().roles == "local":
-        return "127.0.0.1"
+    if binding := own_binding():
+        return binding.address
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
         return socket.gethostname()
+
+
+def own_binding() -> Binding | None:
+    """Where this process's server is to be reached: as told; roles that are children of their run, on loopback; else,
+    None, on all addresses. Raises ListeningError for an address that this machine does not have."""
+    settings = get_settings()
+    if settings.role_bind:
+        check_address(settings.role_bind)
+        return Binding(settings.role_bind, required=True)
+    if settings.roles == "local" and not os.environ.get(HOST_VARIABLE):
+        return Binding("127.0.0.1", required=False)
+    return None
 
 
 def _rss_mb() -> float:
@@ -192,7 +206,7 @@ def live(store: JobStore, job_id: str, key: RoleKey, body: Callable[[Life], None
     """Run a role to its end, after `prepare_process`. Returns the exit code; the caller should leave by `leave`."""
     try:
         life = Life(store, job_id, key)
-    except RoleRefusedError as error:
+    except (RoleRefusedError, ListeningError) as error:
         log.error("refused: %s", error)
         return 1
     threading.Thread(target=_stop_on_signal, args=(life,), name="signals", daemon=True).start()
