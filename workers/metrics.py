@@ -9,12 +9,11 @@ from backend.jobs.records import RoleRecord
 # Rates add up over processes; the others are means over the processes that report them.
 SUMMED = {
     "actor": ("episodes_per_s", "steps_per_s"),
-    "learner": ("learner_steps_per_s",),
     "optimiser": ("search_trials_per_s",),
 }
 AVERAGED = {
     "actor": ("episode_cost_mean",),
-    "learner": ("loss", "policy_lag", "policy_version", "data_wait_share"),
+    "learner": ("loss", "policy_lag", "policy_version", "learner_steps_per_s", "data_wait_share"),
 }
 
 

@@ -138,8 +138,8 @@ class Agent(ABC):
         return after
 
     def update_on(self, state: Any) -> Any:
-        """The compiled update for several devices: the state stays in the given sharding, batches come in their own."""
-        return jax.jit(self._update, donate_argnums=0, out_shardings=(state, None))
+        """The compiled update for several devices: state and parts come in the given sharding, batches in their own."""
+        return jax.jit(self._update, donate_argnums=0, out_shardings=(state, state))
 
     def gradient(self, state: LearnerState, batch: Any) -> tuple[Params, Parts]:
         """The gradient of a batch's loss, for a worker that sends it to the learner (A3C)."""

@@ -90,7 +90,8 @@ def _body(life: Life, store: JobStore, learning: str, members: int) -> None:
         from workers.menger.learner import run_learner
 
         devices = job.topology.devices if job.topology else None
-        run_learner(life, design, config, job.folder / "checkpoint", devices)
+        learners = job.topology.learners if job.topology else 1
+        run_learner(life, design, config, job.folder / "checkpoint", devices, learners)
     elif life.role == "replay":
         from workers.menger.servers import run_replay
 

@@ -28,6 +28,21 @@ def make_host_devices(count: int) -> None:
         jax.config.update("jax_num_cpu_devices", count)
 
 
+def of_all_processes(local_count: int) -> list[Any]:
+    """The first so many devices of each process of a group."""
+    by_process: dict[int, list[Any]] = {}
+    for device in jax.devices():
+        by_process.setdefault(device.process_index, []).append(device)
+    return [device for index in sorted(by_process) for device in by_process[index][:local_count]]
+
+
+def own_part(array: Any) -> np.ndarray:
+    """(B, …) → those rows that are on this process's devices."""
+    if not isinstance(array, jax.Array):
+        return np.asarray(array)
+    return np.concatenate([np.atleast_1d(np.asarray(shard.data)) for shard in array.addressable_shards])
+
+
 def choose_devices(wanted: int | None, batch_size: int) -> list[Any]:
     """The first `wanted` devices of this process, or with None as many of all as divide a batch.
 
@@ -63,6 +78,17 @@ class Devices:
         over_time = jax.tree.map(lambda leaf: self._put(leaf, self._over_time), tuple(batch[:6]))
         rest = jax.tree.map(lambda leaf: self._put(leaf, self._by_unroll), tuple(batch[6:]))
         return Unroll._make((*over_time, *rest))
+
+    def zeros_batch(self, batch: Unroll) -> Unroll:
+        """Zeros in the shapes of a whole batch, on all devices."""
+        over_time = jax.tree.map(lambda leaf: self._zeros(leaf, self._over_time), tuple(batch[:6]))
+        rest = jax.tree.map(lambda leaf: self._zeros(leaf, self._by_unroll), tuple(batch[6:]))
+        return Unroll._make((*over_time, *rest))
+
+    @staticmethod
+    def _zeros(leaf: Any, sharding: NamedSharding) -> jax.Array:
+        whole = np.zeros_like(leaf)
+        return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
 
     @staticmethod
     def _put(leaf: Any, sharding: NamedSharding) -> jax.Array:

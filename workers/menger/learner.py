@@ -20,7 +20,8 @@ from workers.agents.agent import Agent, LearnerState, Parts
 from workers.agents.types import Params, Unroll
 from workers.menger.codec import UnrollCodec, flatten_params, stack
 from workers.menger.config import Task, TrainConfig
-from workers.menger.devices import Devices, choose_devices, make_host_devices
+from workers.menger.devices import Devices, choose_devices, make_host_devices, of_all_processes, own_part
+from workers.menger.group import Group, gather
 from workers.menger.model_cache import PULSE_S, ModelServer
 from workers.menger.pipeline import Pipeline
 from workers.menger.protocol import Model, ModelSink
@@ -61,7 +62,7 @@ class Learner:
         zeros = jax.tree.map(lambda spec: np.zeros(spec.shape, spec.dtype), codec.like)
         batch = stack([zeros] * self.agent.config.batch_size)
         if self._devices:
-            batch = self._devices.place_batch(batch)
+            batch = self._devices.zeros_batch(batch)
         self._update = self._update.lower(self.state, batch, self._context).compile()
 
     def update(self, batch: Any) -> dict[str, float]:
@@ -71,7 +72,7 @@ class Learner:
         good one.
         """
         acted_by = (batch if isinstance(batch, Unroll) else batch.unroll).version
-        lag = self.version - float(np.mean(np.asarray(acted_by)))
+        lag = self.version - float(np.mean(own_part(acted_by)))
         self.state, parts = self._update(self.state, batch, self._context)
         return self._figures(parts, lag)
 
@@ -112,12 +113,27 @@ class Publisher:
             self._last_s = now_s
 
 
-def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path, device_count: int | None = None) -> None:
+def run_learner(
+    life: Life,
+    design: Design,
+    config: TrainConfig,
+    folder: Path,
+    device_count: int | None = None,
+    learners: int = 1,
+) -> None:
     """The role's body. `folder` holds the job's checkpoints; the newest is gone on from, else, where there is one, the
-    policy that the job was given (policies.py). `device_count`: None = all that this machine has."""
+    policy that the job was given (policies.py). `device_count`: None = all that this machine has. `learners`: how many
+    processes train together (group.py), this one among them."""
     if device_count is not None:
         make_host_devices(device_count)
-    devices = Devices(choose_devices(device_count, config.batch_size), config.batch_size)
+    group = gather(life, learners)
+    if life.should_stop():
+        return
+    share = group.share(config.batch_size)
+    local = choose_devices(device_count, share)
+    group.check_same("the number of their devices", len(local))
+    devices = Devices(of_all_processes(len(local)) if group.count > 1 else local, config.batch_size)
+    group.watch(life)
     task = Task.of(design.canvas, config)
     agent = task.agent(design, config.compute_dtype)
     codec = task.codec()
@@ -129,39 +145,73 @@ def run_learner(life: Life, design: Design, config: TrainConfig, folder: Path, d
     elif (given := policies.of_job(folder.parent)).exists():
         state = state._replace(params=policies.load_params(given, state.params))
         log.info("starting from the policy %s", given)
+    group.check_same("the update that they go on from", int(state.step))
     learner = Learner(agent, state, devices)
-    models = ModelServer(pulse_s=PULSE_S, seal=life.seal, binding=life.binding)
-    publisher = Publisher(models, config.publish_every_s)
-    publisher.publish(learner, time.monotonic())
-    life.serve_at(models.port)
+    outlet = Outlet(life, learner, config, folder) if group.leads else None
     life.state = "compiling"
     learner.compile(codec)
-    reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * config.batch_size, seal=life.seal)
+    reader = ShardedReader(codec, lambda: life.addresses("replay"), max_held=2 * share, seal=life.seal)
     life.wait_for("replay")
-    pipeline = Pipeline(reader, config.batch_size, ahead_bytes=config.prefetch_bytes, place=devices.place_batch)
+    pipeline = Pipeline(reader, share, ahead_bytes=config.prefetch_bytes, place=devices.place_batch)
     try:
-        _train(life, learner, config, folder, pipeline, reader, publisher, models)
+        _train(life, learner, config, group, pipeline, reader, outlet)
+    except Exception:
+        if outlet and group.count == 1:
+            outlet.checkpoint()  # the state is the last good one; a group's may be half of an update
+        raise
+    else:
+        if outlet:
+            outlet.checkpoint()
     finally:
         pipeline.close()
         reader.close()
-        _checkpoint(learner, folder)  # also after a fault: the state is then the last good one
-        models.stop()
+        if outlet:
+            outlet.stop()
+
+
+class Outlet:
+    """What leaves the learner, of a group the first one: published models and checkpoints."""
+
+    def __init__(self, life: Life, learner: Learner, config: TrainConfig, folder: Path) -> None:
+        self._learner = learner
+        self._folder = folder
+        self._every_s = config.checkpoint_every_s
+        self._last_s = time.monotonic()
+        self._models = ModelServer(pulse_s=PULSE_S, seal=life.seal, binding=life.binding)
+        self._publisher = Publisher(self._models, config.publish_every_s)
+        self._publisher.publish(learner, self._last_s)
+        self.failed = ""  # why the last checkpoint was not written
+        life.serve_at(self._models.port)
+
+    def updated(self, now_s: float) -> None:
+        """After an update: publish, and checkpoint when it is time to."""
+        self._publisher.publish(self._learner, now_s)
+        if now_s - self._last_s > self._every_s:
+            self.checkpoint()
+            self._last_s = now_s
+
+    def checkpoint(self) -> None:
+        self.failed = _checkpoint(self._learner, self._folder)
+
+    def figures(self) -> dict[str, Any]:
+        return {"bytes_out": self._models.bytes_out(), "checkpoint_error": self.failed}
+
+    def stop(self) -> None:
+        self._models.stop()
 
 
 def _train(
     life: Life,
     learner: Learner,
     config: TrainConfig,
-    folder: Path,
+    group: Group,
     pipeline: Pipeline,
     reader: ShardedReader,
-    publisher: Publisher,
-    models: ModelServer,
+    outlet: Outlet | None,
 ) -> None:
     steps, busy = RateMeter(), RateMeter()
     recent: dict[str, RecentMean] = {}
-    checkpoint_s = last_data_s = time.monotonic()
-    failed = ""
+    last_data_s = time.monotonic()
 
     def tell() -> None:
         life.stats = {
@@ -173,17 +223,22 @@ def _train(
             "busy": busy.per_s(),  # share of the time spent in updates
             "data_wait_share": pipeline.wait_share(),
             "bytes_in": pipeline.bytes_in,
-            "bytes_out": models.bytes_out(),
             "rejected_unrolls": reader.rejected,
             "last_rejection": reader.last_rejection,
             "skipped_updates": int(learner.state.skipped),
-            "checkpoint_error": failed,
+            **(outlet.figures() if outlet else {}),
         }
 
-    while not life.should_stop():
-        batch = pipeline.next(READ_S)
-        now_s = time.monotonic()
+    batch: Any = None
+    while True:
         if batch is None:
+            batch = pipeline.next(READ_S)
+        agreed = group.agree(ready=batch is not None, stop=life.should_stop())
+        if agreed.stop:
+            group.close()
+            return
+        now_s = time.monotonic()
+        if not agreed.ready:
             waited_s = now_s - last_data_s
             life.state = f"waiting for unrolls, {waited_s:.0f} s"
             tell()
@@ -194,13 +249,12 @@ def _train(
         life.state = "running"
         for name, value in learner.update(batch).items():
             recent.setdefault(name, RecentMean(50)).add(value)
+        batch = None
         last_data_s = time.monotonic()
         steps.add(1)
         busy.add(last_data_s - now_s)
-        publisher.publish(learner, last_data_s)
-        if last_data_s - checkpoint_s > config.checkpoint_every_s:
-            failed = _checkpoint(learner, folder)
-            checkpoint_s = last_data_s
+        if outlet:
+            outlet.updated(last_data_s)
         tell()
 
 

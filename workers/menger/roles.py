@@ -65,7 +65,7 @@ class Life:
         self._servers: list[RoleRecord] = []
         self.binding = own_binding()
         self.seal = Seal(store.job_secret(job_id))
-        self._role_id = store.register_role(job_id, *key, None, os.getpid(), socket.gethostname())
+        self.role_id = store.register_role(job_id, *key, None, os.getpid(), socket.gethostname())
         self._refresh()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self._thread.start()
@@ -82,6 +82,12 @@ class Life:
         """Tell the others where this role listens, at once."""
         self._address = f"{own_host()}:{port}"
         self._report()
+
+    def tell(self, stats: dict[str, Any], state: str) -> None:
+        """Figures and state that others wait for, at once; later, where the database is away."""
+        self.stats, self.state = stats, state
+        with contextlib.suppress(OperationalError):  # the heartbeat's thread tells of it, and tries again
+            self._report()
 
     def addresses(self, role: str) -> list[str]:
         """Where the living processes of a role listen, those of the own cell first."""
@@ -145,7 +151,7 @@ class Life:
     def _report(self) -> bool:
         """One heartbeat. False: this role must stop."""
         stats = {**self.stats, "rss_mb": _rss_mb()}
-        return self.store.role_heartbeat(self._role_id, self.state, stats, self._address)
+        return self.store.role_heartbeat(self.role_id, self.state, stats, self._address)
 
     def _refresh(self) -> None:
         found = self.store.roles(self.job_id, serving=True)
