@@ -106,6 +106,7 @@ JOB = {
     "seed": 0,
     "workers": 2,
     "from_scratch": False,
+    "place_cells": False,
     "state": "running",
     "stage": "placing",
     "cause": None,
@@ -130,6 +131,7 @@ PLACEMENT = {
     "provenance": {"start": "episode", "policy_version": 412, "seed": 0, "seconds": 41.2},
     "created_at": "2026-03-01T09:31:42Z",
     "formats": ["plc", "json", "svg", "png"],
+    "cells": None,
 }
 EXAMPLES: dict[str, Any] = {
     "Costs": COSTS,

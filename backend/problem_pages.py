@@ -80,6 +80,11 @@ KINDS = {
     "method-not-allowed": Kind(
         405, "the address is right, the method is not", "Use a method that /api/v1/openapi.json lists for the address."
     ),
+    "no-cells-to-place": Kind(
+        422,
+        "the design has no standard cells that a job could place, or no file to write them into",
+        "Leave `place_cells` out, or upload the flat design: LEF and DEF, or Bookshelf files (docs/cells.md).",
+    ),
     "no-files": Kind(422, "the form holds no file", "Send at least one part with a file name, as field `files`."),
     "no-such-route": Kind(
         404, "there is nothing at this address", "Compare the address with /api/v1/openapi.json, which lists them all."

@@ -398,6 +398,11 @@ class JobCreate(Schema):
     seed: int = Field(0, ge=0, lt=2**31)
     workers: int = Field(2, ge=1, le=64, description="Processes that search or act")
     from_scratch: bool = Field(False, description="Ignore the given positions of everything that may move")
+    place_cells: bool = Field(
+        False,
+        description="Then place the standard cells of the flat design roughly between the macros of the best result, "
+        "into its DEF or .pl (docs/cells.md); takes as long again as `seconds`, or a minute, at most",
+    )
     name: str | None = Field(None, max_length=200)
     constraints: dict[str, Any] | None = Field(
         None,
@@ -437,6 +442,7 @@ class JobRead(Schema):
     seed: int
     workers: int
     from_scratch: bool = False
+    place_cells: bool = False
     state: JobState
     stage: str | None = Field(None, description="What the run is doing now, in words")
     cause: str | None = Field(None, description="Why it failed or was cancelled")
@@ -490,6 +496,16 @@ class MetricsRead(Schema):
     points: list[MetricPoint]
 
 
+class CellsRead(Schema):
+    """What placing the standard cells gave: lengths of the whole flat design, all nets, weighted."""
+
+    hpwl_before_um: float = Field(description="Each cell at the centre of its soft macro")
+    hpwl_after_um: float = Field(description="Of the file that was written, read back")
+    overflow: float = Field(description="Share of the cells' area that has no room in its bin")
+    seconds: float
+    warnings: list[str] = Field(default_factory=list)
+
+
 class PlacementRead(Schema):
     id: str
     job_id: str
@@ -500,6 +516,7 @@ class PlacementRead(Schema):
     provenance: dict[str, Any] = Field(description="start, policy_version, search stages with gains, seed, seconds")
     created_at: datetime
     formats: list[Literal["plc", "pb", "def", "tcl", "pl", "svg", "png", "json", "constraints"]]
+    cells: CellsRead | None = Field(None, description="Of the best placement of a job with `place_cells`")
 
 
 class PlacementPage(Schema):

@@ -25,6 +25,8 @@ from netlists.model import Design, IntArray, NodeKind, Placement
 from placement.cells import CellOptions, place_cells
 from placement.cost.hpwl import hpwl
 
+LEAST_CELL_SECONDS = 60.0  # that placing cells may take at most, however small the budget for macros is
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedCells:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from backend.designs.folders import CLUSTERED
 from backend.jobs.records import Candidate, JobRecord
 from backend.jobs.store import JobStore
 from netlists.circuit_training.plc import read_plc
@@ -21,7 +22,7 @@ from netlists.circuit_training.writer import write_plc
 from netlists.model import Design, Placement
 from placement.layout import unpack_layout
 from workers.exchange import Standing
-from workers.layout_files import export_formats
+from workers.layout_files import DEF_FILE, PL_FILE, export_formats
 from workers.results import (
     IllegalResultError,
     Judge,
@@ -129,6 +130,33 @@ class Leaderboard:
             report = judged.result()
         if report["proxy_cost"] != best.costs["proxy_cost"]:
             raise IllegalResultError(f"its cost is {report['proxy_cost']}, {best.costs['proxy_cost']} was shown")
+
+    def place_cells(self, *, should_stop: Callable[[], bool], on_progress: Callable[[float], None]) -> None:
+        """The standard cells of the flat design between the best placement's macros, in its DEF or `.pl` and its entry.
+
+        Raises InputError where the design has none to place, or no file for them.
+        """
+        # scipy takes half a second to import, which few jobs need.
+        from netlists.clustering.files import read_groups
+        from netlists.load import load_design
+        from placement.cells import CellOptions
+        from workers.cell_files import LEAST_CELL_SECONDS, flat_placement, write_with_cells
+
+        job, best = self.job, self.store.placements(self.job.id)[0]
+        flat = load_design(list(job.uploaded_files), name=job.design_name, options=job.reading)
+        groups = read_groups(job.design_folder / CLUSTERED, flat, self.design)
+        placement = read_plc(best.folder / "placement.plc", self.design.netlist).placement
+        placed = write_with_cells(
+            best.folder / (DEF_FILE if flat.database is not None else PL_FILE),
+            flat,
+            flat_placement(flat, self.design, placement, groups),
+            job.uploaded_files,
+            CellOptions(seconds=max(job.seconds, LEAST_CELL_SECONDS), seed=job.seed),
+            should_stop=should_stop,
+            on_progress=on_progress,
+        )
+        provenance = {**best.provenance, "cells": placed.as_dict()}
+        self.patiently(lambda: self.store.set_provenance(best.id, provenance))
 
     def write_netlists(self, *, only_best: bool = False, until: Callable[[], bool] = lambda: False) -> None:
         """Formats `pb`, `def`, `tcl`, `pl` of the entries, or of the best, where missing; asks `until` before each."""

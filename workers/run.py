@@ -227,6 +227,9 @@ class Run:
         self.state = JobState.FINISHING
         self._enter("finishing")
         board.judge()
+        if job.place_cells:
+            self._enter("placing cells")
+            self._place_cells(board)
 
     def _enter(self, stage: str) -> None:
         self.stage = stage
@@ -348,6 +351,20 @@ class Run:
             message = "no search process found anything better in time: the machine is busy, or the budget is too short"
             board.warn(message)
             self._event(EventKind.LOG, level="warning", message=message, role="run")
+
+    def _place_cells(self, board: Leaderboard) -> None:
+        """What comes after the macros; where it cannot be done the macros' result stands, with a warning."""
+
+        def tell(share: float) -> None:
+            self.eta_s = None if share == 0 else (time.monotonic() - begin_s) * (1 - share) / share
+
+        begin_s = time.monotonic()
+        try:
+            board.place_cells(should_stop=self.should_stop, on_progress=tell)
+        except InputError as error:
+            board.warn(f"the cells are not placed: {error}")
+            self._event(EventKind.LOG, level="warning", role="run", message=f"the cells are not placed: {error}")
+        self._check_stop()
 
     def _watch(self, board: Leaderboard, members: int) -> None:
         """Until the budget is used up: improvements into the leaderboard, dead roles replaced, figures stored."""

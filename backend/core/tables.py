@@ -88,6 +88,7 @@ class JobRow(Base):
     workers: Mapped[int]
     constraints: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of its own, as asked for
     from_scratch: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
+    place_cells: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
     topology: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # as asked for
     scaled_topology: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # as changed since
     state: Mapped[str] = mapped_column(sa.String(16), index=True)

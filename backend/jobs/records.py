@@ -10,6 +10,7 @@ from typing import Any
 from backend.jobs.topology import RoleKey
 from backend.schemas import JobState, TopologySpec
 from netlists.errors import PlacewrightError
+from netlists.options import Options
 
 
 class UnknownJobError(LookupError):
@@ -39,6 +40,8 @@ class JobRecord:
     constraints: dict[str, Any] | None  # of the job's own, on top of the design's
     topology: TopologySpec | None  # the processes it is to have now; None where nothing learns
     from_scratch: bool
+    place_cells: bool  # the flat design's, roughly, after its macros
+    reading: Options  # how the uploaded files are to be read
     state: JobState
     stage: str | None  # what the run does now, in words
     cause: str | None  # why it failed or was cancelled

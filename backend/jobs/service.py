@@ -14,6 +14,7 @@ from backend.core.errors import ConflictError, NotFoundError
 from backend.core.ids import new_id
 from backend.core.paging import page
 from backend.core.tables import DesignRow, JobRow, MetricRow, PlacementRow
+from backend.designs.cells import require_cells
 from backend.designs.constraints import require_constraints
 from backend.designs.service import find as find_design
 from backend.jobs.records import JobRecord, PlacementRecord
@@ -32,12 +33,15 @@ def create(
 ) -> tuple[JobRead, bool]:
     """Store a job and enqueue it. With a key used before: that job, and False.
 
-    Raises NotFoundError, ConflictError and, for constraints that the design cannot have, UnprocessableError.
+    Raises NotFoundError, ConflictError and UnprocessableError, for constraints that the design cannot have and cells
+    that it has not.
     """
-    if spec.constraints is not None:
+    if spec.constraints is not None or spec.place_cells:
         design = database.read(lambda session: find_design(session, spec.design_id))
-        if design.state == DesignState.READY:
+        if design.state == DesignState.READY and spec.constraints is not None:
             require_constraints(store.data, design, spec.constraints, from_scratch=spec.from_scratch)
+        if design.state == DesignState.READY and spec.place_cells:
+            require_cells(store.data, design)
 
     def work(session: Session) -> tuple[JobRead, bool]:
         if key is not None:
@@ -188,6 +192,7 @@ def placement_read(record: PlacementRecord) -> PlacementRead:
         provenance=record.provenance,
         created_at=record.created_at,
         formats=record.formats,  # type: ignore[arg-type]
+        cells=record.provenance.get("cells"),
     )
 
 
@@ -203,6 +208,7 @@ def to_read(job: JobRow, design_name: str) -> JobRead:
         seed=job.seed,
         workers=job.workers,
         from_scratch=job.from_scratch,
+        place_cells=job.place_cells,
         state=JobState(job.state),
         stage="cancelling" if job.cancel_requested_at and not JobState(job.state).is_final else job.stage,
         cause=job.cause,

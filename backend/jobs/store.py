@@ -29,6 +29,7 @@ from backend.jobs.records import Candidate, Heartbeat, JobRecord, PlacementRecor
 from backend.jobs.role_store import ACTIVE, VERSION, RoleStore, finite
 from backend.jobs.topology import desired_topology
 from backend.schemas import Costs, EventKind, JobState, PlacementRead
+from netlists.options import Options
 
 LEADERBOARD = 8  # placements kept per job; each is a few MB on disk
 CANDIDATES = 64  # waiting candidates kept per job, the best ones; a run takes a few at a time
@@ -95,6 +96,8 @@ class JobStore(RoleStore):
                 constraints=job.constraints,
                 topology=desired_topology(job.method, job.workers, job.topology, job.scaled_topology),
                 from_scratch=job.from_scratch,
+                place_cells=job.place_cells,
+                reading=Options(**design.options),
                 state=JobState(job.state),
                 stage=job.stage,
                 cause=job.cause,

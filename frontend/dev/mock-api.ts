@@ -133,6 +133,7 @@ function startJob(id: string, spec: JobCreate): Job {
       method: spec.method,
       trials: spec.trials ?? null,
       from_scratch: spec.from_scratch,
+      place_cells: spec.place_cells,
       seconds: spec.seconds,
       seed: spec.seed,
       workers: spec.workers,
@@ -316,6 +317,7 @@ function populate(): void {
     seed: 0,
     workers: 2,
     from_scratch: false,
+    place_cells: false,
     name: null,
   });
 }

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from backend.core.broker import RUN_JOB, RUN_QUEUE
-from backend.core.tables import JobRow
+from backend.core.tables import DesignRow, JobRow
 from backend.schemas import JobRead, JobState, PlacementRead
 from backend.services import Services
 
@@ -58,6 +58,51 @@ def test_a_budget_of_work(client: TestClient, ready_design) -> None:
         assert answer.status_code == 422
         assert f"method {method}" in answer.json()["detail"]
         assert "search, analytic, anneal" in answer.json()["detail"]
+
+
+def with_facts(services: Services, design_id: str, counts: dict[str, int], name: str, text: str) -> None:
+    """Gives the design counts of its preview, and a file of this name."""
+    (services.settings.data / "designs" / design_id / "files" / name).write_text(text)
+
+    def work(session) -> None:
+        row = session.get(DesignRow, design_id)
+        row.facts = {"preview": {"counts": counts}}
+        row.files = [{"name": name, "stored": name, "bytes": len(text)}]
+
+    services.database.write(work)
+
+
+def test_cells_are_placed_on_request_where_there_are_any(client: TestClient, services: Services, ready_design) -> None:
+    design_id = ready_design()
+    body = {"design_id": design_id, "place_cells": True}
+    flat = {"cells": 3, "soft_macros": 0}
+    cases = (
+        ({}, "a.def", "VERSION 5.8 ;\nDESIGN a ;\n", "no standard cells"),
+        ({"cells": 3, "soft_macros": 2}, "a.def", "VERSION 5.8 ;\nDESIGN a ;\n", "2 soft macros"),
+        (flat, "a.pb.txt", "node {}", "neither is among its files"),
+    )
+    for counts, name, text, words in cases:
+        with_facts(services, design_id, counts, name, text)
+        answer = client.post(JOBS, json=body)
+        assert answer.status_code == 422
+        assert answer.json()["type"].endswith("/no-cells-to-place")
+        assert words in answer.json()["detail"]
+    with_facts(services, design_id, flat, "a.def", "VERSION 5.8 ;\nDESIGN a ;\n")
+    job = client.post(JOBS, json=body).json()
+    assert job["place_cells"] is True
+    assert services.store.job(job["id"]).place_cells
+    assert client.post(JOBS, json={"design_id": design_id}).json()["place_cells"] is False
+
+
+def test_a_placement_says_what_placing_the_cells_gave(
+    client: TestClient, services: Services, ready_design, costs
+) -> None:
+    job = client.post(JOBS, json={"design_id": ready_design()}).json()["id"]
+    placement = add_placement(services, job, costs, 0.5)
+    assert client.get(f"/api/v1/placements/{placement}").json()["cells"] is None
+    cells = {"hpwl_before_um": 30.0, "hpwl_after_um": 20.5, "overflow": 0.1, "seconds": 1.5}
+    services.store.set_provenance(placement, {"seed": 0, "cells": cells})
+    assert client.get(f"/api/v1/placements/{placement}").json()["cells"] == {**cells, "warnings": []}
 
 
 @pytest.mark.parametrize(("state", "words"), [("parsing", "still being read"), ("failed", "a.pb.txt:3: broken")])

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner
+from sqlalchemy.orm import Session
 
+from backend.core.tables import JobRow
+from backend.jobs.private import create_private_job
+from backend.schemas import JobState
 from netlists.clustering.files import GROUPS, read_groups
 from netlists.lefdef.def_reader import read_def
 from netlists.load import load_design
@@ -210,3 +217,32 @@ def test_place_with_cells_writes_them_after_the_macros(files: list[Path], tmp_pa
     assert back.start.x_um[macro] == made.start.x_um[placed]
     assert back.start.fixed[macro]
     assert read_def(out / "placement.def.gz").components.status.min() > 0  # none is UNPLACED
+
+
+@pytest.mark.slow
+def test_a_job_places_the_cells_on_request_and_its_entry_says_so(
+    files: list[Path], tmp_path: Path, partitioner: None
+) -> None:
+    design, made = clustered(load_design(files), tmp_path / "clustered")
+    job = create_private_job(
+        tmp_path / "data", files, name=design.name, method="search", seconds=600, trials=300, seed=0, workers=1,
+        clustered=made,
+    )  # fmt: skip
+
+    def with_cells(session: Session) -> None:
+        session.execute(sa.update(JobRow).where(JobRow.id == job.job_id).values(place_cells=True))
+
+    job.store.database.write(with_cells)
+    ran = subprocess.run(
+        [sys.executable, "-m", "workers.run", "--job", job.job_id],
+        env=dict(job.environment()), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    record = job.store.job(job.job_id)
+    assert (ran.returncode, record.state) == (0, JobState.DONE), ran.stderr[-3000:]
+    best = job.store.placements(job.job_id)[0]
+    back = load_design([files[0], best.folder / "placement.def.gz"])
+    told = best.provenance["cells"]
+    assert told["hpwl_after_um"] == hpwl(back, back.start).hpwl_um
+    assert read_def(best.folder / "placement.def.gz").components.status.min() > 0
+    assert "def" in best.formats
+    assert "warnings" not in best.provenance or not any("cells" in text for text in best.provenance["warnings"])

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 METHODS = ("auto", "rl", "search", "analytic", "anneal")
 POLL_S = 0.1
-LEAST_CELL_SECONDS = 60.0  # that --cells may take at most, however small the budget
 INTERRUPTED = 130  # of a shell for what Ctrl-C ends: 128 + SIGINT
 
 
@@ -107,7 +106,6 @@ def place(
     from netlists.load import input_files
     from placement.cost import evaluate
     from placement.legal import check, check_feasible
-    from workers.cell_files import cells_refusal
     from workers.layout_files import clustered
 
     began: float | None = click.get_current_context().obj
@@ -124,8 +122,8 @@ def place(
     flat = design = load(netlist, plc, constraints, reading=reading)
     check_feasible(design)
     sources = input_files(list(netlist), plc)
-    if cells and (why := cells_refusal(flat, sources)):
-        raise click.UsageError(f"--cells: {why}")
+    if cells:
+        _require_cells(flat, sources)
     if policy is not None:
         _check_policy(policy, method)
     out.mkdir(parents=True, exist_ok=True)
@@ -203,8 +201,7 @@ def place(
     if trials is not None:
         report["trials"] = trials
     if cells and record.state == "done":
-        limit_s = max(seconds, LEAST_CELL_SECONDS)
-        report["cell_placement"] = _place_cells(out, flat, design, result, sources, limit_s, seed, quiet=as_json)
+        report["cell_placement"] = _place_cells(out, flat, design, result, sources, seconds, seed, quiet=as_json)
     if as_json:
         report["stages"] = stages
     job.store.close()
@@ -216,14 +213,21 @@ def place(
         raise SystemExit(INTERRUPTED)
 
 
+def _require_cells(flat: Design, sources: list[Path]) -> None:
+    from workers.cell_files import cells_refusal
+
+    if why := cells_refusal(flat, sources):
+        raise click.UsageError(f"--cells: {why}")
+
+
 def _place_cells(
-    out: Path, flat: Design, design: Design, result: Placement, sources: list[Path], limit_s: float, seed: int, *,
+    out: Path, flat: Design, design: Design, result: Placement, sources: list[Path], seconds: float, seed: int, *,
     quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the flat design's file anew with its cells placed; what a report says of it."""
     from netlists.clustering.files import read_groups
     from placement.cells import CellOptions
-    from workers.cell_files import flat_placement, write_with_cells
+    from workers.cell_files import LEAST_CELL_SECONDS, flat_placement, write_with_cells
     from workers.layout_files import DEF_FILE, PL_FILE
 
     start = flat_placement(flat, design, result, read_groups(out / "clustered", flat, design))
@@ -235,7 +239,7 @@ def _place_cells(
             flat,
             start,
             sources,
-            CellOptions(seconds=limit_s, seed=seed),
+            CellOptions(seconds=max(seconds, LEAST_CELL_SECONDS), seed=seed),
             on_progress=lambda share: bar.update(task, completed=share),
         )
     return placed.as_dict()

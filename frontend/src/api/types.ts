@@ -402,6 +402,31 @@ export interface components {
             replay_shards: number;
         };
         /**
+         * CellsRead
+         * @description What placing the standard cells gave: lengths of the whole flat design, all nets, weighted.
+         */
+        CellsRead: {
+            /**
+             * Hpwl After Um
+             * @description Of the file that was written, read back
+             */
+            hpwl_after_um: number;
+            /**
+             * Hpwl Before Um
+             * @description Each cell at the centre of its soft macro
+             */
+            hpwl_before_um: number;
+            /**
+             * Overflow
+             * @description Share of the cells' area that has no room in its bin
+             */
+            overflow: number;
+            /** Seconds */
+            seconds: number;
+            /** Warnings */
+            warnings?: string[];
+        };
+        /**
          * ConstraintsRead
          * @description What rules a design has, counted. Lengths µm.
          */
@@ -827,6 +852,12 @@ export interface components {
             /** Name */
             name?: string | null;
             /**
+             * Place Cells
+             * @description Then place the standard cells of the flat design roughly between the macros of the best result, into its DEF or .pl (docs/cells.md); takes as long again as `seconds`, or a minute, at most
+             * @default false
+             */
+            place_cells: boolean;
+            /**
              * Seconds
              * @description Time budget of the whole run; beside `trials` a limit, a week unless given
              * @default 60
@@ -875,6 +906,7 @@ export interface components {
          *           "id": "5f0c8a1b9d3e4f67a2b1c0d9e8f7a6b5",
          *           "method": "auto",
          *           "name": null,
+         *           "place_cells": false,
          *           "progress": 0.4,
          *           "seconds": 60,
          *           "seed": 0,
@@ -943,6 +975,7 @@ export interface components {
          *       "id": "5f0c8a1b9d3e4f67a2b1c0d9e8f7a6b5",
          *       "method": "auto",
          *       "name": null,
+         *       "place_cells": false,
          *       "progress": 0.4,
          *       "seconds": 60,
          *       "seed": 0,
@@ -1021,6 +1054,11 @@ export interface components {
             method: components["schemas"]["Method"];
             /** Name */
             name: string | null;
+            /**
+             * Place Cells
+             * @default false
+             */
+            place_cells: boolean;
             /** Progress */
             progress: number;
             /** Seconds */
@@ -1207,6 +1245,7 @@ export interface components {
          * @example {
          *       "items": [
          *         {
+         *           "cells": null,
          *           "costs": {
          *             "congestion_cost": 0.8921,
          *             "density_cost": 0.7312,
@@ -1246,6 +1285,7 @@ export interface components {
         /**
          * PlacementRead
          * @example {
+         *       "cells": null,
          *       "costs": {
          *         "congestion_cost": 0.8921,
          *         "density_cost": 0.7312,
@@ -1274,6 +1314,8 @@ export interface components {
          *     }
          */
         PlacementRead: {
+            /** @description Of the best placement of a job with `place_cells` */
+            cells?: components["schemas"]["CellsRead"] | null;
             costs: components["schemas"]["Costs"];
             /**
              * Created At
@@ -1743,6 +1785,7 @@ export interface components {
 export type CanvasRead = components['schemas']['CanvasRead'];
 export type CellPatch = components['schemas']['CellPatch'];
 export type CellSpec = components['schemas']['CellSpec'];
+export type CellsRead = components['schemas']['CellsRead'];
 export type ConstraintsRead = components['schemas']['ConstraintsRead'];
 export type Costs = components['schemas']['Costs'];
 export type Counts = components['schemas']['Counts'];

@@ -129,6 +129,14 @@ export function JobForm({ designId }: { designId: string }) {
         />{" "}
         From scratch: ignore the given positions of all that may move
       </label>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={values.placeCells}
+          onChange={(event) => set({ placeCells: event.currentTarget.checked })}
+        />{" "}
+        Place the standard cells, too: roughly, after the macros (flat designs of LEF/DEF or Bookshelf)
+      </label>
       <div class="field">
         <label class="field-label" for="job-name">
           Name <span class="muted">(optional)</span>

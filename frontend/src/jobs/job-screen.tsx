@@ -81,7 +81,8 @@ function JobHead({ job, onJob }: { job: JobRead; onJob: (job: JobRead) => void }
         <StateBadge state={job.state} />
         <span class="muted job-spec">
           {job.method} · {job.trials == null ? duration(job.seconds) : `${count(job.trials)} trials`}
-          {job.from_scratch ? " · from scratch" : ""} · {job.workers} {job.workers === 1 ? "worker" : "workers"} · seed{" "}
+          {job.from_scratch ? " · from scratch" : ""}
+          {job.place_cells ? " · with cells" : ""} · {job.workers} {job.workers === 1 ? "worker" : "workers"} · seed{" "}
           {job.seed}
           {job.attempt > 1 ? ` · attempt ${job.attempt}` : ""}
         </span>

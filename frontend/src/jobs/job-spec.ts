@@ -48,6 +48,7 @@ export const DEFAULTS = {
   name: "",
   constraints: "",
   fromScratch: false,
+  placeCells: false,
 } as const;
 
 export interface FormValues {
@@ -59,6 +60,7 @@ export interface FormValues {
   /** JSON, docs/constraints.md; empty = none. */
   readonly constraints: string;
   readonly fromScratch: boolean;
+  readonly placeCells: boolean;
 }
 
 export type FieldErrors = Partial<Record<"seconds" | "seed" | "workers" | "name" | "constraints", string>>;
@@ -104,6 +106,7 @@ export const toJob = (designId: string, values: FormValues): JobCreate => ({
   seed: Number(values.seed),
   workers: Number(values.workers),
   from_scratch: values.fromScratch,
+  place_cells: values.placeCells,
   name: values.name.trim() || null,
   constraints: values.constraints.trim() === "" ? null : JSON.parse(values.constraints),
 });

@@ -66,6 +66,7 @@ describe("job form", () => {
       seed: 0,
       workers: 2,
       from_scratch: false,
+      place_cells: false,
       name: null,
       constraints: null,
     });
