@@ -348,7 +348,9 @@ class Run:
                 self._patiently(lambda: board.take(1000, only_better_after_s=late_s))
         self._add_metrics()
         if not board.improved:
-            message = "no search process found anything better in time: the machine is busy, or the budget is too short"
+            message = "no search process found anything better" + (
+                " in time: the machine is busy, or the budget is too short" if self.job.trials is None else ""
+            )
             board.warn(message)
             self._event(EventKind.LOG, level="warning", message=message, role="run")
 

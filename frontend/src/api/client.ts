@@ -17,6 +17,9 @@ import type {
   PlacementPage,
   PlacementRead,
   Problem,
+  RolesRestart,
+  TopologyPatch,
+  TopologyRead,
 } from "./types";
 
 export const API = "/api/v1";
@@ -123,6 +126,11 @@ export const api = {
   createJob: (job: JobCreate, key: string) => request<JobRead>("/jobs", json("POST", job, { "Idempotency-Key": key })),
   cancelJob: (jobId: string) => request<JobRead>(`/jobs/${id(jobId)}`, { method: "DELETE" }),
   metrics: (jobId: string) => request<MetricsRead>(`/jobs/${id(jobId)}/metrics`),
+  topology: (jobId: string) => request<TopologyRead>(`/jobs/${id(jobId)}/topology`),
+  scaleJob: (jobId: string, patch: TopologyPatch) =>
+    request<TopologyRead>(`/jobs/${id(jobId)}/topology`, json("PATCH", patch)),
+  restartRoles: (jobId: string, which: RolesRestart) =>
+    request<TopologyRead>(`/jobs/${id(jobId)}/roles/restart`, json("POST", which)),
   placements: (jobId: string) => request<PlacementPage>(`/jobs/${id(jobId)}/placements`),
   placement: (placementId: string) => request<PlacementRead>(`/placements/${id(placementId)}`),
   placementFile: (placementId: string) => request<PlacementFile>(fileUrl(placementId, "json").slice(API.length)),

@@ -38,9 +38,7 @@ export function MacrosPanel({ design, preview }: { design: DesignRead; preview: 
       </Facts>
       <p class="muted small">
         Locked stays where it is. A hint is the place to start from. Free has no place in the files
-        {states.hint > 0 && states.free > 0
-          ? "; because some have none, this job packs all macros anew and hints are not used."
-          : "."}
+        {states.hint > 0 && states.free > 0 ? "; it begins amid what it connects." : "."}
         {design.lock_placed && " What is PLACED was locked, as asked with the upload."}
       </p>
     </Panel>

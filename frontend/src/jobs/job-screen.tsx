@@ -1,8 +1,9 @@
-/** A job while it runs and after: state, costs, curves, layout, leaderboard, events, downloads. */
+/** A job while it runs and after: state, costs, curves, layout, leaderboard, processes, events, downloads. */
 import { useState } from "preact/hooks";
 import { api, isNotFound } from "../api/client";
 import type { JobRead } from "../api/types";
 import { designPath } from "../router";
+import { TopologyPanel } from "../topology/topology-panel";
 import { cost, count, duration, percent } from "../ui/format";
 import { useNow, useTitle } from "../ui/hooks";
 import { Icon } from "../ui/icon";
@@ -48,6 +49,7 @@ export function JobScreen({ jobId }: { jobId: string }) {
         <div class="work-main">
           <LayoutPanel job={job} placements={placements} selection={selection} onSelect={setSelection} />
           <Leaderboard job={job} placements={placements} selection={selection} onSelect={setSelection} />
+          {job.topology && <TopologyPanel job={job} />}
           <Timeline events={events} />
         </div>
         <div class="work-side">
