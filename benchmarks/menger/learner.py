@@ -125,9 +125,7 @@ def main() -> None:
         rows += json.loads(done.stdout.splitlines()[-1])
     for row in rows:
         print(row, flush=True)
-    write(
-        "menger_learner", {**header("learner", words.seed), "load_before": before, "load_after": load(), "rows": rows}
-    )
+    write("learner", header(words.seed, before) | {"rows": rows})
 
 
 if __name__ == "__main__":
