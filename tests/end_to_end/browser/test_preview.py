@@ -69,7 +69,7 @@ def test_the_preview_of_a_chip_says_what_may_move_and_draws_the_rest(page: Page,
     states = [fact(page, f"Macros {word}") for word in ("locked", "with a hint", "free")]
     assert states == (["2", "0", "1"] if locked else ["1", "1", "1"])
     expect(page.get_by_text("What is PLACED was locked")).to_have_count(1 if locked else 0)
-    expect(page.get_by_text("hints are not used")).to_have_count(0 if locked else 1)
+    expect(page.get_by_text("it begins amid what it connects")).to_have_count(0 if locked else 1)
     assert fact(page, "Database units") == "2,000 per µm"
     assert fact(page, "Manufacturing grid") == "0.005 µm"
     assert fact(page, "Die") == "100 µm × 100 µm, rectilinear, 6 corners"
