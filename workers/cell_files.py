@@ -16,6 +16,7 @@ import numpy as np
 from netlists.bookshelf.export import export_pl
 from netlists.bookshelf.files import find_bookshelf
 from netlists.bookshelf.files import kind_of as bookshelf_kind
+from netlists.clustering.files import read_groups
 from netlists.errors import InputError, MismatchError
 from netlists.lefdef.def_file import Status
 from netlists.lefdef.export import export_def
@@ -24,6 +25,7 @@ from netlists.lefdef.places import on_grid
 from netlists.model import Design, IntArray, NodeKind, Placement
 from placement.cells import CellOptions, place_cells
 from placement.cost.hpwl import hpwl
+from workers.layout_files import DEF_FILE, PL_FILE
 
 LEAST_CELL_SECONDS = 60.0  # that placing cells may take at most, however small the budget for macros is
 
@@ -86,6 +88,34 @@ def flat_placement(flat: Design, clustered: Design, placement: Placement, groups
         cells = cells[~flat.start.fixed[cells]]
         x[cells], y[cells] = placement.x_um[groups[cells]], placement.y_um[groups[cells]]
     return flat.start.moved(x_um=x, y_um=y, orientation=orientation)
+
+
+def place_cells_of_result(
+    folder: Path,
+    flat: Design,
+    clustered: Design,
+    placement: Placement,
+    groups_folder: Path,
+    sources: Sequence[Path],
+    *,
+    seconds: float,
+    seed: int,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[float], None] = lambda share: None,
+) -> PlacedCells:
+    """The flat design's cells between the macros of a result, into that result's DEF or `.pl` in `folder`.
+
+    groups_folder: holds the clustered files · seconds: the budget that the macros had. Raises as `write_with_cells`.
+    """
+    return write_with_cells(
+        folder / (DEF_FILE if flat.database is not None else PL_FILE),
+        flat,
+        flat_placement(flat, clustered, placement, read_groups(groups_folder, flat, clustered)),
+        sources,
+        CellOptions(seconds=max(seconds, LEAST_CELL_SECONDS), seed=seed),
+        should_stop=should_stop,
+        on_progress=on_progress,
+    )
 
 
 def write_with_cells(

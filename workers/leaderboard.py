@@ -22,7 +22,7 @@ from netlists.circuit_training.writer import write_plc
 from netlists.model import Design, Placement
 from placement.layout import unpack_layout
 from workers.exchange import Standing
-from workers.layout_files import DEF_FILE, PL_FILE, export_formats
+from workers.layout_files import export_formats
 from workers.results import (
     IllegalResultError,
     Judge,
@@ -137,21 +137,20 @@ class Leaderboard:
         Raises InputError where the design has none to place, or no file for them.
         """
         # scipy takes half a second to import, which few jobs need.
-        from netlists.clustering.files import read_groups
         from netlists.load import load_design
-        from placement.cells import CellOptions
-        from workers.cell_files import LEAST_CELL_SECONDS, flat_placement, write_with_cells
+        from workers.cell_files import place_cells_of_result
 
         job, best = self.job, self.store.placements(self.job.id)[0]
         flat = load_design(list(job.uploaded_files), name=job.design_name, options=job.reading)
-        groups = read_groups(job.design_folder / CLUSTERED, flat, self.design)
-        placement = read_plc(best.folder / "placement.plc", self.design.netlist).placement
-        placed = write_with_cells(
-            best.folder / (DEF_FILE if flat.database is not None else PL_FILE),
+        placed = place_cells_of_result(
+            best.folder,
             flat,
-            flat_placement(flat, self.design, placement, groups),
+            self.design,
+            read_plc(best.folder / "placement.plc", self.design.netlist).placement,
+            job.design_folder / CLUSTERED,
             job.uploaded_files,
-            CellOptions(seconds=max(job.seconds, LEAST_CELL_SECONDS), seed=job.seed),
+            seconds=job.seconds,
+            seed=job.seed,
             should_stop=should_stop,
             on_progress=on_progress,
         )

@@ -22,6 +22,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 JOB_VARIABLE = "PLACEWRIGHT_JOB"
 PARENT_VARIABLE = "PLACEWRIGHT_PARENT"
 TOKEN_VARIABLE = "PLACEWRIGHT_TOKEN"
+KILLED_S = 5.0  # for the kernel to end what was killed
 POLL_S = 0.05
 
 
@@ -86,9 +87,14 @@ def stop_group(pgid: int, job_id: str | None, *, grace_s: float) -> bool:
     if wait_until(lambda: not group_members(pgid, job_id), grace_s):
         return True
     log.warning("group %s does not stop, killing it", pgid)
-    signal_group(pgid, signal.SIGKILL)
-    wait_until(lambda: not group_members(pgid, job_id), 5.0)
+    kill_group(pgid, job_id)
     return True
+
+
+def kill_group(pgid: int, job_id: str | None) -> None:
+    """SIGKILL to a group of the job's, and wait until the kernel has ended it."""
+    signal_group(pgid, signal.SIGKILL)
+    wait_until(lambda: not group_members(pgid, job_id), KILLED_S)
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float) -> bool:

@@ -242,6 +242,11 @@ class Run:
         except OperationalError as error:
             log.warning("event not stored: %s (%s)", data, error.orig)
 
+    def _warn(self, board: Leaderboard, message: str) -> None:
+        """In the provenance of the results, and among the job's events."""
+        board.warn(message)
+        self._event(EventKind.LOG, level="warning", message=message, role="run")
+
     def _left_s(self) -> float:
         return self.begin_s + self.job.seconds - time.monotonic()
 
@@ -270,8 +275,7 @@ class Run:
                 f"{ready_s:.1f} s, writing and checking the result needs {reserve_s:.1f} s. A larger budget, or a "
                 "machine with less other work, gives more"
             )
-            board.warn(message)
-            self._event(EventKind.LOG, level="warning", role="run", message=message)
+            self._warn(board, message)
 
     def _start(self, design: Design) -> Leaderboard:
         """The leaderboard with the legal start; after a restart with the entries that are there."""
@@ -351,8 +355,7 @@ class Run:
             message = "no search process found anything better" + (
                 " in time: the machine is busy, or the budget is too short" if self.job.trials is None else ""
             )
-            board.warn(message)
-            self._event(EventKind.LOG, level="warning", message=message, role="run")
+            self._warn(board, message)
 
     def _place_cells(self, board: Leaderboard) -> None:
         """What comes after the macros; where it cannot be done the macros' result stands, with a warning."""
@@ -364,8 +367,7 @@ class Run:
         try:
             board.place_cells(should_stop=self.should_stop, on_progress=tell)
         except InputError as error:
-            board.warn(f"the cells are not placed: {error}")
-            self._event(EventKind.LOG, level="warning", role="run", message=f"the cells are not placed: {error}")
+            self._warn(board, f"the cells are not placed: {error}")
         self._check_stop()
 
     def _watch(self, board: Leaderboard, members: int) -> None:

@@ -37,14 +37,13 @@ from workers.processes import (
     child_environment,
     ending,
     group_members,
+    kill_group,
     signal_group,
     stop_group,
-    wait_until,
 )
 
 log = logging.getLogger(__name__)
 
-KILLED_S = 5.0  # for the kernel to end what was killed
 POLL_S = 0.5  # between two looks at a run and its cancel flag
 STOP_GRACE_S = 12.0  # a run that is stopped with its service writes its state within this
 NICENESS = 5  # of all that computes: the service answers first where cores are few
@@ -167,8 +166,7 @@ class RunWatch:
         stopped = self._watch(process)
         if group_members(process.pid, self.job_id):
             log.warning("job %s: its run left processes behind, killing them", self.job_id)
-            signal_group(process.pid, signal.SIGKILL)
-            wait_until(lambda: not group_members(process.pid, self.job_id), KILLED_S)
+            kill_group(process.pid, self.job_id)
         self._record(process, stopped, tail(log_path, log_start))
 
     def _watch(self, process: subprocess.Popen[bytes]) -> bool:

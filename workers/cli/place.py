@@ -225,21 +225,19 @@ def _place_cells(
     quiet: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Writes the flat design's file anew with its cells placed; what a report says of it."""
-    from netlists.clustering.files import read_groups
-    from placement.cells import CellOptions
-    from workers.cell_files import LEAST_CELL_SECONDS, flat_placement, write_with_cells
-    from workers.layout_files import DEF_FILE, PL_FILE
+    from workers.cell_files import place_cells_of_result
 
-    start = flat_placement(flat, design, result, read_groups(out / "clustered", flat, design))
-    target = out / (DEF_FILE if flat.database is not None else PL_FILE)
     with _bar(quiet=quiet) as bar:
         task = bar.add_task("job", total=1.0, stage="cells", cost="")
-        placed = write_with_cells(
-            target,
+        placed = place_cells_of_result(
+            out,
             flat,
-            start,
+            design,
+            result,
+            out / "clustered",
             sources,
-            CellOptions(seconds=max(seconds, LEAST_CELL_SECONDS), seed=seed),
+            seconds=seconds,
+            seed=seed,
             on_progress=lambda share: bar.update(task, completed=share),
         )
     return placed.as_dict()

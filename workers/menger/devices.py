@@ -8,7 +8,7 @@ parallelization"). Nothing here depends on the kind of device.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -75,14 +75,15 @@ class Devices:
 
     def place_batch(self, batch: Unroll) -> Unroll:
         """This process's unrolls of a batch (all of them, where it is the only process) on its devices."""
-        over_time = jax.tree.map(lambda leaf: self._put(leaf, self._over_time), tuple(batch[:6]))
-        rest = jax.tree.map(lambda leaf: self._put(leaf, self._by_unroll), tuple(batch[6:]))
-        return Unroll._make((*over_time, *rest))
+        return self._spread(batch, self._put)
 
     def zeros_batch(self, batch: Unroll) -> Unroll:
         """Zeros in the shapes of a whole batch, on all devices."""
-        over_time = jax.tree.map(lambda leaf: self._zeros(leaf, self._over_time), tuple(batch[:6]))
-        rest = jax.tree.map(lambda leaf: self._zeros(leaf, self._by_unroll), tuple(batch[6:]))
+        return self._spread(batch, self._zeros)
+
+    def _spread(self, batch: Unroll, put: Callable[[Any, NamedSharding], jax.Array]) -> Unroll:
+        over_time = jax.tree.map(lambda leaf: put(leaf, self._over_time), tuple(batch[:6]))
+        rest = jax.tree.map(lambda leaf: put(leaf, self._by_unroll), tuple(batch[6:]))
         return Unroll._make((*over_time, *rest))
 
     @staticmethod
